@@ -70,7 +70,12 @@ def test_the_table_of_views_is_what_their_files_say() -> None:
 
 def test_the_architecture_names_every_folder_and_none_that_is_not_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    told = dict(re.findall(r"^  (\w+)/ +(.+(?:\n {18}.+)*)", text, re.M))
+    every = re.findall(r"^  (\w+)/ +(.+(?:\n {18}.+)*)", text, re.M)
+    told = dict(every)
+    assert len(told) == len(every), "a folder is named twice"
+    layers = (ROOT / "pyproject.toml").read_text().partition("layers = [")[2].partition("]")[0]
+    imported = [name for name in re.findall(r"headscope\.(\w+)", layers) if name in told]
+    assert list(told) == imported, "a folder stands above those it imports from"
     tree = {path.parent for path in ROOT.glob("src/headscope/*/__init__.py")}
     assert set(told) == {path.name for path in tree}
     for folder in tree:

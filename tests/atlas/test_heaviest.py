@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.atlas.collecting import heaviest as module
 from headscope.atlas.collecting.heaviest import heaviest, heaviest_keys
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
@@ -60,8 +59,7 @@ def test_a_gpu_looks_up_the_same_keys_for_all_texts_together(kept, monkeypatch):
     rows = asked(grid, 8)
     keys, weights = heaviest_keys(grid, keeper.kept[kind], rows, 3)
     monkeypatch.setattr(Grid, "on_gpu", True)
-    monkeypatch.setattr(module, "MOST", 2**14)  # several steps a layer
-    again = heaviest_keys(grid, keeper.kept[kind], rows, 3)
+    again = heaviest_keys(grid, keeper.kept[kind], rows, 3, most=2**14)  # several steps a layer
     np.testing.assert_array_equal(keys, again[0])
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
 

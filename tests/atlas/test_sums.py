@@ -85,10 +85,9 @@ def by_hand(batches):
     return found, offsets, bunched
 
 
-def test_tokens_pairs_and_offsets_are_counted_as_by_hand(batches, monkeypatch):
+def test_tokens_pairs_and_offsets_are_counted_as_by_hand(batches):
     for waiting in (0, counts.PENDING):  # rows added at once, or many together
-        monkeypatch.setattr(counts, "PENDING", waiting)
-        made = counted(batches)
+        made = counted(batches, waiting=waiting)
         truth, offsets, bunched = by_hand(batches)
         for name, columns in (
             ("queries", 6), ("keys", 6), ("pairs", 6), ("chance", 2), ("together", 2),

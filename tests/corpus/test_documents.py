@@ -214,18 +214,16 @@ def test_skipping_really_skips(tmp_path):
     assert len(faults) >= len(hostile)
 
 
-def test_a_pipe_that_nobody_writes_into_is_refused(tmp_path, monkeypatch):
+def test_a_pipe_that_nobody_writes_into_is_refused(tmp_path):
     import os
     import threading
 
-    from headscope.corpus import open_text
+    from headscope.corpus.open_text import opened
 
-    monkeypatch.setattr(open_text, "PATIENCE", 0.2)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(BadInput, match="No process writes"):
-        read(path)
-    monkeypatch.setattr(open_text, "PATIENCE", 5.0)
+        opened(path, patience=0.2)
     writer = threading.Thread(target=lambda: path.write_text("one\ntwo\n"))
     writer.start()
     assert read(path) == ["one", "two"]

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import headscope as hs
-from headscope.corpus.text import segments as module
 from headscope.corpus.text.documents import Document
 from headscope.corpus.text.segments import segments, windows
 from headscope.errors import BadInput
@@ -24,21 +23,19 @@ def long_text(words: int, seed: int = 0) -> str:
 
 @pytest.mark.parametrize("make", [tiny_tokenizer, byte_level])
 @pytest.mark.parametrize("room", [7, 30])
-def test_windows_hold_every_word_once_and_never_more_than_fits(make, room, monkeypatch) -> None:
-    monkeypatch.setattr(module, "AT_ONCE", 3)  # so that the text takes several blocks
+def test_windows_hold_every_word_once_and_never_more_than_fits(make, room) -> None:
     tokenizer, text = make(), long_text(700)
-    found = list(windows(text, tokenizer, room))
+    found = list(windows(text, tokenizer, room, at_once=3))  # the text takes several blocks
     assert " ".join(found).split() == text.split()
     counts = [len(tokenizer(one, add_special_tokens=False)["input_ids"]) for one in found]
     assert max(counts) <= room
     assert np.mean(counts) > room * 0.3
 
 
-def test_a_stride_makes_windows_overlap(monkeypatch) -> None:
-    monkeypatch.setattr(module, "SPARE", 0)
+def test_a_stride_makes_windows_overlap() -> None:
     tokenizer = tiny_tokenizer()
     text = " ".join(["cat", "dog", "mat", "the"] * 10)  # a token each
-    found = [one.split() for one in windows(text, tokenizer, 10, stride=4)]
+    found = [one.split() for one in windows(text, tokenizer, 10, stride=4, spare=0)]
     starts = [text.split()[4 * number : 4 * number + 10] for number in range(len(found))]
     assert found == starts
     assert found[-1][-1] == "the" and len(found) == 9

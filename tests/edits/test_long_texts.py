@@ -32,7 +32,6 @@ def long(monkeypatch: pytest.MonkeyPatch):
     def begin() -> list[str]:
         for module in (disable, importance):
             monkeypatch.setattr(module, "LARGE", 0)
-        monkeypatch.setattr(keeping, "SMALL", 0)
         monkeypatch.setattr(keeping.Keeping, "maps", lambda *sizes: False)
         monkeypatch.setattr(interface._Own, "eager", eager)
         return made

@@ -114,15 +114,12 @@ def test_smollm2_spans_lie_where_the_text_is(smollm2: hs.Scope) -> None:
 
 
 def test_smollm2_finds_its_heads_in_a_long_text_as_in_a_short_one(
-    smollm2: hs.Scope, monkeypatch: pytest.MonkeyPatch
+    smollm2: hs.Scope,
 ) -> None:
     """700 tokens, kept as q and k alone: the weights are the model's own, the heads the same."""
-    from headscope.reading.collecting import keeping
-
-    monkeypatch.setattr(keeping, "SMALL", 0)
     chance = np.random.default_rng(0)
     words = chance.choice("river stone apple window garden letter music winter".split(), 300)
-    reading = smollm2.read(" ".join([*words, *words]))
+    reading = smollm2.read(" ".join([*words, *words]), keep=("q", "k"))
     part = reading.part()
     assert not any(one.has_weights for one in part.layers)
     own = smollm2.read(" ".join([*words, *words]), keep=("weights",), layers=[16])

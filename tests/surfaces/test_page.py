@@ -13,7 +13,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.surfaces import bundle as bundle_module
+from headscope.surfaces.bundle import PATH, further_script, script
 from headscope.surfaces.page import page
 from headscope.views import discover
 
@@ -102,31 +102,25 @@ def test_an_unknown_ending_or_folder_gets_a_sentence(tiny_bert, tmp_path):
         view.save(tmp_path / "nowhere" / "x.html")
 
 
-def test_a_missing_front_end_says_how_to_build_it(monkeypatch, tmp_path):
-    bundle_module.bundle.cache_clear()
-    monkeypatch.setattr(bundle_module, "PATH", tmp_path / "headscope.js")
+def test_a_missing_front_end_says_how_to_build_it(tmp_path):
     with pytest.raises(HeadscopeError, match="make app"):
-        bundle_module.bundle()
-    bundle_module.bundle.cache_clear()
+        script(tmp_path / "headscope.js")
 
 
-def test_a_script_inside_the_bundle_cannot_end_it(monkeypatch, tmp_path):
+def test_a_script_inside_the_bundle_cannot_end_it(tmp_path):
     source = tmp_path / "headscope.js"
     source.write_text("const a='</script>',b='<!--'")
-    bundle_module.bundle.cache_clear()
-    monkeypatch.setattr(bundle_module, "PATH", source)
-    assert bundle_module.bundle() == r"const a='\x3c/script>',b='\x3c!--'"
-    bundle_module.bundle.cache_clear()
+    assert script(source) == r"const a='\x3c/script>',b='\x3c!--'"
 
 
 def test_every_script_of_the_front_end_is_at_most_90_kb_gzipped():
     import gzip
 
-    scripts = list(bundle_module.PATH.parent.glob("*.js"))
+    scripts = list(PATH.parent.glob("*.js"))
     assert len(scripts) > 1
-    for script in scripts:
-        most = 120 if "-live-" in script.name else 90  # a live page holds megabytes of weights
-        assert len(gzip.compress(script.read_bytes(), 9)) <= most * 1024, script.name
+    for one in scripts:
+        most = 120 if "-live-" in one.name else 90  # a live page holds megabytes of weights
+        assert len(gzip.compress(one.read_bytes(), 9)) <= most * 1024, one.name
 
 
 def test_a_page_carries_the_further_scripts_its_views_need_and_no_others(tiny_bert):
@@ -135,9 +129,9 @@ def test_a_page_carries_the_further_scripts_its_views_need_and_no_others(tiny_be
     told = {name: view.BUNDLE for name, view in discover().items() if hasattr(view, "BUNDLE")}
     assert told == {view.name: view.parent.name for view in more.glob("*/*")}
     reading = tiny_bert.read("the cat sat")
-    script = bundle_module.further_script("heads")
-    assert script in hs.head_scatter(reading).html()
-    assert script not in hs.head_view(reading).html()
+    heads = further_script("heads")
+    assert heads in hs.head_scatter(reading).html()
+    assert heads not in hs.head_view(reading).html()
 
 
 @pytest.mark.slow

@@ -20,9 +20,9 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
 from headscope.runs.run import only_writer, partial_folder
 from headscope.statistics.discovery import measurable
+from headscope.surveys.measure import SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.run import survey_reducers
-from headscope.surveys.so_far import SoFar
 from tests.surveys.measuring import measured, same_numbers
 from tests.tiny import tiny_scope
 
@@ -97,7 +97,7 @@ def test_stopping_gives_the_table_so_far_and_leaves_an_older_output_alone(corpus
     same_numbers(whole, survey(corpus))
 
 
-@pytest.mark.parametrize("place", ["measure.Measurer.repeats", "so_far.SoFar.merge"])
+@pytest.mark.parametrize("place", ["measure.Measurer.repeats", "measure.SoFar.merge"])
 def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monkeypatch, place):
     """Ctrl-C may fall while a portion is being added up; half of one is never kept."""
     output, scope = tmp_path / "s.parquet", tiny_scope("GPT2LMHeadModel")
@@ -108,7 +108,7 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
     def stopped(*given):
         nonlocal calls
         calls += 1
-        if place == "so_far.SoFar.merge":
+        if place == "measure.SoFar.merge":
             merge(*given)
         if place == "measure.Measurer.repeats" or calls == 3:
             raise KeyboardInterrupt

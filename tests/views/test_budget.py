@@ -7,7 +7,6 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.reading.collecting import keeping
 from headscope.views import Sending, discover
 from headscope.views.wire import budget
 from headscope.views.wire.frame import layer_data
@@ -17,11 +16,9 @@ TEXT = "the cat sat on the mat . a dog ran to the store . " * 4
 
 
 @pytest.fixture
-def long_reading(tiny_llama: hs.Scope, monkeypatch: pytest.MonkeyPatch) -> hs.Reading:
+def long_reading(tiny_llama: hs.Scope) -> hs.Reading:
     """58 tokens that are kept as a text of thousands would be."""
-    monkeypatch.setattr(keeping, "SMALL", 0)
-    monkeypatch.setattr(budget, "SCRIPT", 0)
-    return tiny_llama.read(TEXT)
+    return tiny_llama.read(TEXT, keep=("q", "k"))
 
 
 def build(reading: hs.Reading, most: int | None, **options):
@@ -49,11 +46,11 @@ def test_what_fits_travels_whole(long_reading: hs.Reading) -> None:
 
 def test_the_head_asked_for_and_the_labelled_one_come_first(long_reading: hs.Reading) -> None:
     room = 400 * 8 + 8_000 * 3 // 4  # thumbnails, and a few heads
-    most = int(room * 4 / 3 + 120 * 116 + 400 * 2)
+    most = int(budget.SCRIPT + room * 4 / 3 + 120 * 116 + 400 * 2)
     data = build(long_reading, most)
     there = heads_in_full(data)
     assert {(0, 3), (1, 2)} <= there < {(layer, head) for layer in range(2) for head in range(4)}
-    assert len(hs.head_view(long_reading, 0, [3], labels=(), budget=most).html()) < most + 700_000
+    assert len(hs.head_view(long_reading, 0, [3], labels=(), budget=most).html()) < most + 100_000
     assert data.header["left_out"].startswith(f"{len(there)} of 8 heads are here in full")
     thumbnails = data.header["parts"][0]["thumbnails"]["buffer"]
     assert data.header["buffers"][thumbnails]["shape"][:2] == [2, 4]
@@ -65,16 +62,13 @@ def test_the_head_asked_for_and_the_labelled_one_come_first(long_reading: hs.Rea
         )
 
 
-def test_a_live_surface_fetches_a_large_layer_head_by_head(
-    long_reading: hs.Reading, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(budget, "LIVE", 1_000)
-    monkeypatch.setattr("headscope.views.wire.frame.LIVE", 1_000)
-    data = layer_data(long_reading, "decoder", 1, head=2)
+def test_a_live_surface_fetches_a_large_layer_head_by_head(long_reading: hs.Reading) -> None:
+    data = layer_data(long_reading, "decoder", 1, head=2, most=1_000)
     assert heads_in_full(data) == {(1, 2)}
     expected = long_reading.attention.sel(layer=1, head=2)
     np.testing.assert_allclose(Container(data.container()).head(1, 2), expected, atol=1e-3)
-    opened = discover()["head"].build(long_reading, layer=1, heads=[0], sending=Sending(only=(1,)))
+    sending = Sending(only=(1,), budget=1_000)
+    opened = discover()["head"].build(long_reading, layer=1, heads=[0], sending=sending)
     assert heads_in_full(opened) == {(1, 0)}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.figures.running_text import Word, running_text
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
 from headscope.views.shared.shading import shade, spread, units_of
@@ -127,18 +128,14 @@ def test_the_figure_says_what_is_shaded(reading):
     assert {"strawberries", "went", "[CLS]"} <= drawn
 
 
-def test_a_long_text_is_drawn_as_the_passages_that_matter(tiny_bert, monkeypatch):
-    view = hs.text_view(
-        tiny_bert.read(" ".join(["the cat sat on the mat ."] * 16)), layer=0, heads=[0], query=10
-    )
+def test_a_long_text_is_drawn_as_the_passages_that_matter():
+    def noted(count: int) -> list[str]:
+        """What the figure of so many words, the first of them strong, says of lines left out."""
+        words = [Word("word ", "word", False, 0, float(at < 20), float(at < 20), None, False)
+                 for at in range(count)]  # fmt: skip
+        figure = running_text(words, title="", caption="", largest=1.0)
+        return [one.get_text() for one in figure.axes[0].texts if "not shown" in one.get_text()]
 
-    def noted() -> list[str]:
-        texts = view.figure().axes[0].texts
-        return [text.get_text() for text in texts if "not shown" in text.get_text()]
-
-    assert noted() == []
-    monkeypatch.setattr("headscope.figures.running_text.MOST_LINES", 4)
-    monkeypatch.setattr("headscope.figures.running_text.PASSAGES", 0)
-    monkeypatch.setattr("headscope.figures.running_text.WIDTH", 1.2)
-    (left_out,) = noted()
+    assert noted(200) == []
+    (left_out,) = noted(2_000)
     assert left_out.startswith("⋯ ")

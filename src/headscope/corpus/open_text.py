@@ -193,9 +193,9 @@ def open_part(path: Path | str, name: str, start: int, end: int) -> Generator[Li
     yield as_text(name, io.BytesIO(part))
 
 
-def opened(path: Path | str) -> Any:
+def opened(path: Path | str, patience: float = PATIENCE) -> Any:
     """The bytes of a file of this machine, or of a URI; to be used in a `with`."""
-    return open_at(str(path)) if is_uri(str(path)) else _open(Path(path))
+    return open_at(str(path)) if is_uri(str(path)) else _open(Path(path), patience)
 
 
 def is_compressed(name: str) -> bool:
@@ -263,7 +263,7 @@ def _peek(data: Any) -> bytes:
     return start[:SNIFFED]
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, patience: float) -> Any:
     """A file, or a pipe that somebody writes into; devices have no end and are refused."""
     kind = path.stat().st_mode
     if stat.S_ISREG(kind) or str(path) == os.devnull:
@@ -271,7 +271,7 @@ def _open(path: Path) -> Any:
     if not stat.S_ISFIFO(kind):
         raise BadInput(f"{path} is a device or a socket, not a file; give a file.")
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it plainly would wait for ever
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not _has_writer(handle):
         if time.monotonic() > deadline:
             os.close(handle)

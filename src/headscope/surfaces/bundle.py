@@ -14,25 +14,26 @@ PATH = Path(__file__).parent / "static" / "headscope.js"
 @lru_cache
 def bundle(*further: str) -> str:
     """The script, safe to stand inside a script element; the further ones by name before it."""
-    return "\n".join([*(further_script(name) for name in further), _script(PATH)])
+    return "\n".join([*(further_script(name) for name in further), script(PATH)])
 
 
 def further_script(name: str) -> str:
     """A script of views that leaves them for the front end to find."""
-    return _script(PATH.with_name(f"{PATH.stem}-{name}.js"))
+    return script(PATH.with_name(f"{PATH.stem}-{name}.js"))
 
 
 def app_script(name: str) -> str | None:
     """A module of the app by its name, as the app's server hands it out; None: there is none."""
     path = PATH.parent / "app" / name
-    return _script(path) if path.parent.is_dir() and name in _names(path.parent) else None
+    return script(path) if path.parent.is_dir() and name in _names(path.parent) else None
 
 
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _script(path: Path) -> str:
+def script(path: Path) -> str:
+    """A file of the front end, safe to stand inside a script element."""
     try:
         script = path.read_text("utf-8")
     except OSError as error:

@@ -22,11 +22,10 @@ from headscope.corpus.text.documents import Shard
 from headscope.errors import BadInput, first_line
 from headscope.reading import Scope
 from headscope.surveys.corpus import Corpus, Cutter, Portion, Prepared, Taken
-from headscope.surveys.measure import Measured, Measurer
+from headscope.surveys.measure import Measured, Measurer, SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.pools import Pool, Processes, Ray, Task, spread
 from headscope.surveys.reducer import Arrays, Reducer
-from headscope.surveys.so_far import SoFar
 
 MOST_HELPERS = 12
 SHARDS_EACH = 4  # below so many for each helper starting it does not pay

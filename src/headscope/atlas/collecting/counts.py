@@ -46,7 +46,8 @@ class CountTable:
     """Sums by code, sorted by code: how often, the sum of weights and of their squares, and how
     bunched in few texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: int = PENDING) -> None:
+        self._waiting = waiting
         self._codes = torch.zeros(0, dtype=torch.long)
         self._sums = torch.zeros(6, 0, dtype=torch.double)
         self._pending: list[tuple[Tensor, Tensor]] = []
@@ -62,7 +63,7 @@ class CountTable:
     def add(self, codes: Tensor, sums: Tensor) -> None:
         """Add sums (6 × n) to those of their codes, together with others: sorting is dear."""
         self._pending.append((codes, sums))
-        if len(self) > 2 * max(PENDING, len(self._codes)):
+        if len(self) > 2 * max(self._waiting, len(self._codes)):
             self._settle()
 
     def _settle(self) -> None:
@@ -111,7 +112,14 @@ class CountTable:
 class Counts:
     """The counts of all heads of one kind of attention."""
 
-    def __init__(self, heads: int, vocabulary: int, pairs: int, of_tokens: bool = True) -> None:
+    def __init__(
+        self,
+        heads: int,
+        vocabulary: int,
+        pairs: int,
+        of_tokens: bool = True,
+        waiting: int = PENDING,
+    ) -> None:
         self.heads, self.vocabulary, self.most_pairs = heads, vocabulary, pairs
         self.of_tokens = of_tokens  # False: which tokens they are is not counted
 
@@ -125,9 +133,9 @@ class Counts:
         self.positions = zeros(3, heads, POSITIONS)  # queries, Σ largest, Σ focus
         self.lengths = zeros(3, heads, LENGTHS)
         self.lost = zeros(heads)  # what a pair's count may lack
-        self.queries = CountTable()  # head · V + query token
-        self.keys = CountTable()  # head · V + key token
-        self.pairs = CountTable()  # (head · V + query token) · V + key token
+        self.queries = CountTable(waiting)  # head · V + query token
+        self.keys = CountTable(waiting)  # head · V + key token
+        self.pairs = CountTable(waiting)  # (head · V + query token) · V + key token
         self.chance = CountTable()  # key token, with the weight that uniform attention gives it
         self.together = CountTable()  # query token · V + key token, likewise
 

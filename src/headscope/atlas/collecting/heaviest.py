@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights whe
 
 
 def heaviest_keys(
-    grid: Grid, kept: KeptCalls, rows: tuple[Ints, Ints, Ints], count: int
+    grid: Grid, kept: KeptCalls, rows: tuple[Ints, Ints, Ints], count: int, most: int = MOST
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """n × count keys and their weights, heaviest first; -1 and 0 where there are fewer.
 
@@ -37,7 +38,7 @@ def heaviest_keys(
     for call, own in kept:
         mine = np.flatnonzero((head >= first) & (head < first + call.heads))
         asked = (row[mine], head[mine] - first, query[mine])
-        make = _on_device if grid.on_gpu else _by_document
+        make = partial(_on_device, most=most) if grid.on_gpu else _by_document
         for some, made in make(grid, call, own, *asked):
             its_keys, its_weights = heaviest(made, count)
             at, width = mine[some], its_keys.shape[1]
@@ -70,13 +71,13 @@ def _by_document(
 
 
 def _on_device(
-    grid: Grid, call: Call, own: Tensor | None, row: Ints, head: Ints, query: Ints
+    grid: Grid, call: Call, own: Tensor | None, row: Ints, head: Ints, query: Ints, most: int
 ) -> Iterator[tuple[Ints, Tensor]]:
     """The same of all texts together, which a GPU makes in a few large steps."""
     per_key = (
         1 if call.k is None else call.k.shape[3] * (call.heads if call.sinks is not None else 1)
     )
-    span = max(1, MOST // (grid.key.ids.shape[1] * per_key))
+    span = max(1, most // (grid.key.ids.shape[1] * per_key))
     for start in range(0, len(row), span):
         some = np.arange(start, min(start + span, len(row)))
         at = (torch.from_numpy(of[some]).to(grid.key.ids.device) for of in (row, head, query))

@@ -233,10 +233,18 @@ def _too_long(
     return known_long | {place for (place, _), count in of if count > room}
 
 
-def windows(text: str, tokenizer: Any, room: int, stride: int | None = None) -> Iterator[str]:
+def windows(
+    text: str,
+    tokenizer: Any,
+    room: int,
+    stride: int | None = None,
+    *,
+    at_once: int = AT_ONCE,
+    spare: int = SPARE,
+) -> Iterator[str]:
     """The texts a long one is cut into."""
     start = 0
-    reach = max(64, room * 5) * AT_ONCE  # characters looked at together
+    reach = max(64, room * 5) * at_once  # characters looked at together
     while start < len(text):
         last = start + reach >= len(text)
         block = text[start : start + reach]
@@ -244,20 +252,25 @@ def windows(text: str, tokenizer: Any, room: int, stride: int | None = None) -> 
             block = block[: _last_space(block)]
         begins = _beginnings(tokenizer, block)
         following = 0
-        for following, piece in _of_block(block, begins, room, stride, last):  # noqa: B007
+        for following, piece in _of_block(block, begins, room, stride, last, spare):  # noqa: B007
             yield piece
         start = len(text) if last else start + max(1, following)
 
 
 def _of_block(
-    block: str, begins: np.ndarray[Any, Any], room: int, stride: int | None, last: bool
+    block: str,
+    begins: np.ndarray[Any, Any],
+    room: int,
+    stride: int | None,
+    last: bool,
+    spare: int,
 ) -> Iterator[tuple[int, str]]:
     """(where the next window begins, this window's text) for the windows a block holds whole."""
     tokens, places = begins[:, 0], begins[:, 1]  # of every word: its first token and character
     total = int(begins[-1, 0]) if len(begins) else 0
     at = 0  # among the words; the last row stands for the end
     while at < len(begins) - 1:
-        fits = int(np.searchsorted(tokens, tokens[at] + room - SPARE, side="right")) - 1
+        fits = int(np.searchsorted(tokens, tokens[at] + room - spare, side="right")) - 1
         end = max(at + 1, fits)
         whole = end < len(begins) - 1
         if not whole and not last and at > 0:

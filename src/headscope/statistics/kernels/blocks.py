@@ -122,10 +122,12 @@ class Reduced:
         return some
 
 
-def from_scores(call: Call, plan: Plan, kept: Tensor | None = None) -> tuple[Reduced, Tensor]:
+def from_scores(
+    call: Call, plan: Plan, kept: Tensor | None = None, most: int | None = None
+) -> tuple[Reduced, Tensor]:
     """Row features and output (b t h d) of a call, its weights made one block at a time.
 
-    With `kept` (b h t s float32) they all stand there when it is done.
+    With `kept` (b h t s float32) they all stand there when it is done; `most` weights are a block.
     """
     assert call.q is not None and call.v is not None
     batch, heads, queries, _ = call.q.shape
@@ -139,7 +141,7 @@ def from_scores(call: Call, plan: Plan, kept: Tensor | None = None) -> tuple[Red
         output[documents, part] = block_output(call, weights, documents)
         return weights
 
-    return _reduce(call, plan, batch, heads, queries, make), output
+    return _reduce(call, plan, batch, heads, queries, make, most), output
 
 
 def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
@@ -157,11 +159,12 @@ def _reduce(
     heads: int,
     queries: int,
     make: Callable[[slice, slice], Tensor],
+    most: int | None = None,
 ) -> Reduced:
     reduced = Reduced(plan, batch, heads, queries)
     values = plan.value_columns(call) if plan.values else None
     keys = plan.grid.key.ids.shape[1]
-    most = MOST_OF_CALL if plan.grid.key.ids.is_cuda else MOST
+    most = most or (MOST_OF_CALL if plan.grid.key.ids.is_cuda else MOST)
     for documents, part in blocks(batch, heads, queries, keys, most):
         weights = make(documents, part)
         grid = plan.grid.of_documents(documents)

@@ -35,7 +35,7 @@ class Sending:
     labels: Labels | None = None
     neurons: bool | None = None  # q and k: always, never, or where they are cheap
     only: Collection[int] | None = None  # layers sent now; None: all, as far as the budget goes
-    budget: int | None = None  # bytes of a page; None: the usual
+    budget: int | None = None  # bytes of a page, or of a layer that is fetched; None: the usual
 
 
 def frame(
@@ -137,7 +137,7 @@ def _fetched_by_head(
         plan_of(replace(part, layers=part.layers[:1]), sending.neurons).size
         for part in reading.parts.values()
     )
-    if largest <= budget.LIVE or not sending.only:
+    if largest <= (sending.budget or LIVE) or not sending.only:
         return None
     units = budget.asked_for(reading, state)
     return budget.fill(reading, units, sending.neurons, float("inf"))
@@ -167,17 +167,19 @@ def _all(part: Part, one: Weighting) -> np.ndarray:
     return made
 
 
-def layer_data(reading: Reading, kind: Kind, layer: int, head: int | None = None) -> ViewData:
+def layer_data(
+    reading: Reading, kind: Kind, layer: int, head: int | None = None, most: int = LIVE
+) -> ViewData:
     """A container whose single part holds that layer: q and k where they can be read, else maps.
 
-    Of a layer too large to send whole, the head that is looked at.
+    Of a layer of more than `most` bytes, the head that is looked at.
     """
     part = reading.part(kind)
     one = part.layer(layer)
     alone = dataclasses.replace(part, layers=(one,))
     plan = plan_of(alone, neurons=True)
     pieces = None
-    if plan.size > LIVE and head is not None:
+    if plan.size > most and head is not None:
         check_heads(one.shape[0], head)
         pieces = {layer: [pack_heads(one, [head], plan)]}
     buffers = Buffers()
