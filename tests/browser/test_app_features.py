@@ -235,6 +235,7 @@ def test_an_answer_is_followed_backwards_with_a_trail(new_page, address):
     page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&view=prediction")
     page.locator("button.pr-bar", has_text=re.compile("^1-")).first.click()
     panel = page.locator("[data-panel=writers]")
+    panel.locator("[data-control=writers]").click()
     writer = panel.locator("[data-writer]").first
     writer.wait_for(state="attached")
     first = state(page)

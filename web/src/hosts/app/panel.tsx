@@ -12,13 +12,14 @@ import { engine, getJson, postJson } from "./server/api";
 import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
-import { Writers } from "./writers";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { explaining, Written } from "./writing";
 import { later } from "./later";
 
 const Change = later<{ session: Session; instrument: Instrument }>(async () => (await import("./later/change")).Change);
+
+const Writers = later(async () => (await import("./later/writers")).Writers);
 
 /** Drawn anew with each reading, so that no answer about one stands beside another. */
 export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {

@@ -1,14 +1,11 @@
 /** Who wrote what the head's query asks for and what its key offers; a click follows a writer, with a trail back. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Instrument } from "../../instrument/instrument";
-import type { WriterFacts, WritersReply } from "../../protocol/app";
-import type { State } from "../../protocol/types";
-import { valueText, visible, weightText } from "../../render/dom";
-import { useAnswer } from "./server/answer";
-import { postJson } from "./server/api";
-import type { Session } from "./session";
-import { Terms } from "./terms";
+import type { Instrument } from "../../../instrument/instrument";
+import type { WriterFacts, WritersReply } from "../../../protocol/app";
+import type { State } from "../../../protocol/types";
+import { postJson, Terms, useAnswer, valueText, visible, weightText } from "../parts";
+import type { Session } from "../session";
 
 type At = Pick<State, "kind" | "layer" | "head" | "query" | "key" | "view">;
 const placeOf = ({ kind, layer, head, query, key, view }: State): At => ({ kind, layer, head, query, key, view });
@@ -18,7 +15,8 @@ export function Writers({ session, instrument }: { session: Session; instrument:
   const { kind, layer, head, query, key } = instrument.state;
   const { id } = session.reading!;
   const [trail, setTrail] = useState<{ before: At[]; at: At | null }>({ before: [], at: null });
-  const question = query === null ? null : `${id} ${kind} ${layer} ${head} ${query} ${key}`;
+  const [wanted, setWanted] = useState(false);
+  const question = !wanted || query === null ? null : `${id} ${kind} ${layer} ${head} ${query} ${key}`;
   const answer = useAnswer(question, (signal) => postJson<WritersReply>("api/writers", { id, kind, layer, head, query, key }, signal), 200);
   if (session.senses) return null;
   const here = placeOf(instrument.state);
@@ -46,6 +44,7 @@ export function Writers({ session, instrument }: { session: Session; instrument:
         </nav>
       )}
       {query === null && <p class="quiet">Click a token in the picture to see which earlier heads and words made this head attend where it does.</p>}
+      {query !== null && !wanted && <button class="button" data-control="writers" onClick={() => setWanted(true)}>which earlier heads and words led “{visible(tokens.query.text[query] ?? "")}” there?</button>}
       {question !== null && answer?.for !== question && <p class="quiet">asking who wrote it…</p>}
       {answer?.for === question && answer?.error && <p class="quiet">{answer.error}</p>}
       {reply && (
