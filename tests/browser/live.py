@@ -35,11 +35,11 @@ class Answered:
     """A reading as the page has it."""
 
     def __init__(
-        self, page: Page, text: str, pair: str | None = None, off: Any = (), truncate: bool = False
+        self, page: Page, text: str, pair: str | None = None, off: Any = (), **more: Any
     ) -> None:
-        given = {"model": "", "text": text, "text_pair": pair, "off": list(off)}
-        given["truncate"] = truncate
-        status, data = ask(page, "api/read", given)
+        """more: a picture's `media`, `name` and `data`, or truncate."""
+        given = {"model": "", "text": text, "text_pair": pair, "off": list(off), **more}
+        status, data = ask(page, "api/media" if "media" in more else "api/read", given)
         assert status == 200, data
         length = int.from_bytes(data[4:8], "little")
         self.header = json.loads(data[8 : 8 + length])

@@ -1,5 +1,5 @@
-"""The model as a graph that a browser runs: tokens and head switches in, q, k, v, hidden states and
-logits out.
+"""The model as a graph that a browser runs: tokens or pixels and head switches in, q, k, v, hidden
+states and logits out.
 
 Heads are switched by their queries. A query of zeros attends alike to every key it may see, which
 is the edit that the app and `scope.without` make by default (mode "uniform").
@@ -24,6 +24,7 @@ from headscope.reading.predict import logits_in
 
 ENCODERS = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert", "electra")
 DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "smollm3")
+OF_PICTURES = ("vit", "deit")
 OPSET = 20
 NAME = "headscope-live"
 
@@ -92,13 +93,14 @@ def _register() -> None:
 
 
 class Graph(nn.Module):
-    """One text at a time, without padding; outputs in the order of `outputs`."""
+    """One text or picture at a time, without padding; outputs in the order of `outputs`."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
         self.model = scope.model
         self.eval()
         self.causal = scope.causal
+        self.sees = family(scope) in OF_PICTURES
         given = getattr(scope.tokenizer, "model_input_names", ())
         self.types = scope.accepts("token_type_ids") and "token_type_ids" in given
         self.layers: list[dict[str, Any]] = []  # how the last pass scaled and masked each layer
@@ -106,6 +108,8 @@ class Graph(nn.Module):
 
     @property
     def inputs(self) -> list[str]:
+        if self.sees:
+            return ["pixels", "switches"]
         return ["ids", *(["types"] if self.types else []), "positions", "switches"]
 
     @property
@@ -124,7 +128,7 @@ class Graph(nn.Module):
         named = dict(zip(self.inputs, given, strict=True))
         seen = _Seen(named["switches"])
         options: dict[str, Any] = {
-            "input_ids": named["ids"],
+            **({"pixel_values": named["pixels"]} if self.sees else {"input_ids": named["ids"]}),
             "output_hidden_states": True,
             "return_dict": True,
         }
@@ -140,9 +144,9 @@ class Graph(nn.Module):
             _passing.pop()
         hidden = torch.stack([state[0] for state in output.hidden_states])  # l+1 t d
         made = [torch.stack(each) for each in (seen.q, seen.k, seen.v, seen.attention)]
-        return (*made, hidden, *self._said(output, named["positions"]))
+        return (*made, hidden, *self._said(output, named.get("positions")))
 
-    def _said(self, output: Any, positions: Tensor) -> list[Tensor]:
+    def _said(self, output: Any, positions: Tensor | None) -> list[Tensor]:
         """Logits at the positions asked for (n words), or of classes; nothing where none are."""
         logits = logits_in(output)
         if logits is None:
@@ -159,13 +163,13 @@ def family(scope: Scope) -> str:
 def check_family(scope: Scope) -> None:
     """Refuse, in a sentence, what the page cannot run."""
     name = family(scope)
-    known = (*ENCODERS, *DECODERS)
+    known = (*ENCODERS, *DECODERS, *OF_PICTURES)
     if name not in known:
         raise BadInput(
             f"A live page runs models of the families {', '.join(known)}; {scope.name} is of the "
             f"family {name or type(scope.model).__name__}. Use headscope app for it."
         )
-    if not getattr(scope.tokenizer, "is_fast", False):
+    if name not in OF_PICTURES and not getattr(scope.tokenizer, "is_fast", False):
         raise BadInput(
             f"The tokenizer of {scope.name} has no tokenizer.json, which the page needs; "
             "load the model with its fast tokenizer."
@@ -190,6 +194,10 @@ def example(scope: Scope, tokens: int = 7) -> dict[str, Tensor]:
     """Inputs of the right shapes, every head on."""
     config = scope.model.config
     switches = torch.ones(config.num_hidden_layers, config.num_attention_heads)
+    if family(scope) in OF_PICTURES:
+        size = config.image_size
+        sides = (size, size) if isinstance(size, int) else tuple(size)
+        return {"pixels": torch.zeros(1, config.num_channels, *sides), "switches": switches}
     ids = torch.arange(1, tokens + 1)[None] % config.vocab_size
     return {
         "ids": ids,

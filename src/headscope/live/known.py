@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import torch
 
-from headscope.live.graph import Graph, example, run_graph
+from headscope.live import pictures
+from headscope.live.graph import OF_PICTURES, Graph, example, family, run_graph
 from headscope.measures import every
 from headscope.measures.glossary import GLOSSARY
 from headscope.models.open import NAME
@@ -23,7 +24,7 @@ from headscope.reading.rotary import stored
 from headscope.surfaces.app.examples import EXAMPLES, for_page
 from headscope.surfaces.app.first import ID
 from headscope.surfaces.app.models import BUNDLED, Models
-from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
+from headscope.surfaces.app.request import MOST_CHARACTERS, MediaReadRequest, ReadRequest
 from headscope.surfaces.app.session import Session
 from headscope.surfaces.tour import read_tour
 from headscope.text.spelling import labels_of, spelling_of, spells_bytes, stored_classes
@@ -38,29 +39,29 @@ def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
 
     asked: the text of the first picture.
     """
-    read = scope.read_inputs({"input_ids": torch.arange(1, 6)[None]})
-    part = read.part()
     made = run_graph(graph, example(scope))
+    part = None if graph.sees else scope.read_inputs({"input_ids": torch.arange(1, 6)[None]}).part()
     tokenizer: Any = scope.tokenizer
     return {
         "version": VERSION,
         "model": scope.name,
         "welcome": welcome(scope),
-        "kind": part.kind,
-        "causal": part.causal,
+        "kind": "encoder" if part is None else part.kind,
+        "causal": scope.causal,
         "heads": made["q"].shape[1],
         "groups": made["k"].shape[1],
         "dim": made["q"].shape[3],
-        "rotary": stored(part.rotary),
+        "rotary": None if part is None else stored(part.rotary),
         "layers": graph.layers,
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         "max_tokens": scope.max_tokens,
-        "vocabulary": vocabulary(tokenizer),
+        "vocabulary": None if graph.sees else vocabulary(tokenizer),
+        "pictures": pictures.of_pictures(scope) if graph.sees else None,
         "unknown": getattr(tokenizer, "unk_token_id", None),
         "mask": getattr(tokenizer, "mask_token_id", None),
         "mask_token": getattr(tokenizer, "mask_token", None),
-        "ends": end_tokens(scope),
+        "ends": [] if graph.sees else end_tokens(scope),
         "closes": getattr(tokenizer, "eos_token_id", None),
         "names_of_classes": _classes(scope),
         "measures": [
@@ -91,6 +92,10 @@ def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
 def first_picture(scope: Scope) -> tuple[dict[str, Any], bytes]:
     """What the page reads first and the answer, shown while the browser opens the model."""
     name, models = _models(scope)
+    if family(scope) in OF_PICTURES:
+        asked = {"id": ID, "text": "", "text_pair": None, "media": pictures.FIRST}
+        request = MediaReadRequest(model=name, text="", media="example", name=pictures.FIRST)
+        return asked, Session(models).read(request, ID, every_layer=True).container()
     example = EXAMPLES[models.entry(name)["examples"][0]]
     request = ReadRequest(model=name, text=example.text, text_pair=example.text_pair)
     asked = {"id": ID, "text": example.text, "text_pair": example.text_pair}
@@ -110,7 +115,7 @@ def welcome(scope: Scope) -> dict[str, Any]:
         "models": [entry],
         "default": name,
         "examples": for_page(),
-        "media_examples": [],
+        "media_examples": pictures.examples() if entry["sees"] else [],
         "max_characters": MOST_CHARACTERS,
         "glossary": GLOSSARY,
         "atlas": None,

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import atomic_path
-from headscope.live.graph import Graph, check_family, write_graph
+from headscope.live.graph import OF_PICTURES, Graph, check_family, family, write_graph
 from headscope.live.half import halve
 from headscope.live.known import first_picture, known
+from headscope.live.pictures import steps
 from headscope.reading import Scope
 from headscope.surfaces.bundle import PATH, further_script
 from headscope.surfaces.html import digest, render
@@ -73,6 +74,8 @@ def live_page(
     PosixPath('live.html')
     """
     check_family(scope)
+    if family(scope) in OF_PICTURES:
+        steps(scope)
     if precision not in ("half", "single"):
         raise BadInput(f'The precision is "half" or "single", not {precision!r}.')
     _check_exporter()
@@ -108,8 +111,6 @@ def _parts(scope: Scope, precision: Precision) -> dict[str, _Part]:
         if precision == "half":
             halve(file)
         model = _Part.of(file.read_bytes())
-        backend: Any = scope.tokenizer.backend_tokenizer
-        tokenizer = {"json": json.loads(backend.to_str()), "config": _tokenizer_config(scope)}
     try:
         wasm = _Part(_WASM.read_bytes())
     except OSError as error:
@@ -122,17 +123,20 @@ def _parts(scope: Scope, precision: Precision) -> dict[str, _Part]:
         "first": _Part.of(picture),
         "model": model,
         "wasm": wasm,
-        "tokenizer": _Part.of(json.dumps(tokenizer).encode()),
+        "tokenizer": _Part.of(json.dumps(_tokenizer(scope)).encode()),
         "worker": _Part.of(further_script("live-worker").encode()),
     }
 
 
-def _tokenizer_config(scope: Scope) -> dict[str, Any]:
-    """The few settings that the page's tokenizer reads beside tokenizer.json."""
+def _tokenizer(scope: Scope) -> dict[str, Any] | None:
+    """tokenizer.json, and the few settings that the page's tokenizer reads beside it."""
     tokenizer: Any = scope.tokenizer
+    if tokenizer is None:
+        return None
+    special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     return {
-        "tokenizer_class": type(tokenizer).__name__,
-        **{name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+        "json": json.loads(tokenizer.backend_tokenizer.to_str()),
+        "config": {"tokenizer_class": type(tokenizer).__name__, **special},
     }
 
 

@@ -1,6 +1,6 @@
 /** What a live page knows of its model beside the weights: written by src/headscope/live/known.py. */
 import type { ModelsReply } from "../protocol/app";
-import type { Kind, Label, Mask, Rotary } from "../protocol/types";
+import type { Kind, Label, Mask, Rotary, Tokens } from "../protocol/types";
 
 export interface Measure {
   name: string;
@@ -8,7 +8,7 @@ export interface Measure {
   note: string;
   unit: string;
   is_share: boolean;
-  origin: "statistic" | "pattern";
+  origin: "statistic" | "pattern" | "picture";
 }
 
 export interface Pattern {
@@ -32,6 +32,18 @@ export interface LessonOf {
   view: string;
 }
 
+/** Of a model that takes pictures: src/headscope/live/pictures.py. */
+export interface PicturesKnown {
+  /** Sizes as rows and columns; `resample`: Pillow's number of a filter. */
+  steps: { size: [number, number]; resample: number; crop: [number, number]; factor: number; mean: number[]; std: number[] };
+  tokens: Tokens;
+  kinds: number[];
+  /** Shares of the picture: left, top, right, bottom. */
+  rectangles: (number[] | null)[];
+  most_pixels: number;
+  examples: Record<string, string>;
+}
+
 export interface Known {
   version: 1;
   /** The model's name, and its id in the app. */
@@ -48,6 +60,7 @@ export interface Known {
   outputs: string[];
   max_tokens: number | null;
   vocabulary: { labels: string[]; classes: number[]; spells: "bytes" | "pieces"; stops: number[] } | null;
+  pictures: PicturesKnown | null;
   /** Numbers of tokens with a role of their own. */
   unknown: number | null;
   mask: number | null;
@@ -58,8 +71,8 @@ export interface Known {
   names_of_classes: string[] | null;
   measures: Measure[];
   patterns: Record<string, Pattern>;
-  /** The text of the first picture, which comes with the page, and the reading's id. */
-  first: { id: string; text: string; text_pair: string | null };
+  /** The text (or the name of the example) of the first picture, which comes with the page, and the reading's id. */
+  first: { id: string; text: string; text_pair: string | null; media?: string };
   lessons: LessonOf[];
   corpus: CorpusLabel[];
 }

@@ -101,7 +101,7 @@ function mean({ attention, layers, heads, t }: Maps, row: Row, asked: (query: nu
   });
 }
 
-function defined(found: Record<string, Float64Array>): Record<string, Float64Array> {
+export function defined(found: Record<string, Float64Array>): Record<string, Float64Array> {
   return Object.fromEntries(Object.entries(found).filter(([, values]) => values.some((value) => !Number.isNaN(value))));
 }
 

@@ -1,4 +1,4 @@
-/** The model itself, run by onnxruntime-web: tokens and head switches in, q, k, attention and logits out. */
+/** The model itself, run by onnxruntime-web: tokens or pixels and head switches in, q, k, attention and logits out. */
 import { InferenceSession, Tensor, env } from "onnxruntime-web/wasm";
 import type { OffHead } from "../protocol/types";
 import type { Known } from "./known";
@@ -31,6 +31,11 @@ export class Model {
     const whole = (numbers: number[], shape: number[]) => new Tensor("int64", BigInt64Array.from(numbers, BigInt), shape);
     const t = ids.length;
     return this.run({ ids: whole(ids, [1, t]), types: whole(types, [1, t]), positions: whole(positions.length ? positions : [t - 1], [positions.length || 1]) }, off);
+  }
+
+  /** `data`: (3, rows, columns). */
+  async picture(data: Float32Array, rows: number, columns: number, off: OffHead[]): Promise<Pass> {
+    return this.run({ pixels: new Tensor("float32", data, [1, 3, rows, columns]) }, off);
   }
 
   private async run(given: Record<string, Tensor>, off: OffHead[]): Promise<Pass> {

@@ -1,5 +1,5 @@
 /** In a live page: starts the worker, and answers the app's questions by it instead of by a server. */
-import type { ReadRequest, StartReply } from "../protocol/app";
+import type { MediaRequest, ReadRequest, StartReply } from "../protocol/app";
 import { inflate, fromBase64 } from "../protocol/decode";
 import type { Known } from "./known";
 import type { Answer } from "./server";
@@ -50,7 +50,7 @@ class Engine {
     const { known, worker } = await this.opened;
     if (path === "api/models") return Response.json(known.welcome);
     if (this.start.failed) return Response.json({ error: this.start.failed }, { status: 503 });
-    if (path === "api/read" && this.start.doing !== null && isFirst(known, init.body as string)) return new Response((await inflate(await this.first)) as BodyInit);
+    if ((path === "api/read" || path === "api/media") && this.start.doing !== null && isFirst(known, init.body as string)) return new Response((await inflate(await this.first)) as BodyInit);
     const id = this.number++;
     const asked: ToWorker = { id, path, body: init.body ? JSON.parse(init.body as string) : null };
     const { status, body } = await new Promise<Answer>((resolve) => {
@@ -63,7 +63,8 @@ class Engine {
 
 /** Whether this asks for the picture that comes with the page. */
 function isFirst({ first }: Known, body: string): boolean {
-  const { text, text_pair, off = [], truncate = false, writing } = JSON.parse(body) as ReadRequest;
+  const { text, text_pair, off = [], truncate = false, writing, media, name } = JSON.parse(body) as ReadRequest & Partial<MediaRequest>;
+  if (first.media) return media === "example" && name === first.media && !off.length;
   return text === first.text && (text_pair || null) === first.text_pair && !off.length && !truncate && !writing;
 }
 

@@ -1,14 +1,19 @@
 /** One reading kept in the worker: the pass, its numbers, and the container the page opens it with. */
 import type { HeadFacts, Lesson, Writing } from "../protocol/app";
-import type { OffHead, Part, State } from "../protocol/types";
+import type { Header, OffHead, Part, State, Tokens } from "../protocol/types";
 import { Container } from "./container";
 import type { CorpusLabel, Known } from "./known";
 import { patterns, statistics } from "./measures";
+import { pictureStatistics } from "./picture_measures";
+import { positionsIn } from "./pictures";
+import type { Picture, Positions } from "./pictures";
 import type { Maps, Marked, PatternScore } from "./measures";
 import type { Pass } from "./model";
 import type { Text } from "./tokens";
 
 const side = 28;
+const classToken = 4;
+const ofTexts = "Patterns are those of texts; these positions are parts of a picture.";
 /** Tokens from which on a text is first read as text. */
 const long = 300;
 /** A share of the attention from which on a lesson may say what the head does. */
@@ -20,6 +25,7 @@ export class LiveReading {
   readonly marked: Marked;
   readonly numbers: Record<string, Float64Array>;
   readonly scores: Record<string, PatternScore>;
+  private readonly positions: Positions | null = null;
 
   constructor(
     private readonly known: Known,
@@ -28,11 +34,16 @@ export class LiveReading {
     readonly pass: Pass,
     readonly off: OffHead[],
     readonly writing: Writing | null = null,
+    private readonly picture: Picture | null = null,
   ) {
     this.maps = { attention: pass.attention, layers: known.layers.length, heads: known.heads, t: pass.t };
     this.marked = { tokens: text.tokens, ids: text.ids, stops: text.stops, causal: known.causal };
     this.numbers = statistics(this.maps, this.marked);
-    this.scores = patterns(this.maps, this.marked);
+    this.scores = picture ? {} : patterns(this.maps, this.marked);
+    if (picture) {
+      this.positions = positionsIn(known.pictures!, picture);
+      Object.assign(this.numbers, pictureStatistics(this.maps, this.positions));
+    }
   }
 
   /** The container of the first answer: every layer's q and k, thumbnails, labels and the table of numbers. */
@@ -51,7 +62,7 @@ export class LiveReading {
       heads,
       groups,
       dim,
-      query: text.tokens,
+      query: { ...text.tokens, ...this.places(made) },
       key: null,
       encoding: "qk",
       per_layer: layers.map((each, number) => ({
@@ -68,9 +79,10 @@ export class LiveReading {
       why_no_qk: null,
       rotary: known.rotary,
     };
-    const view = lesson?.view ?? (t > long || writing ? "text" : "head");
+    const view = this.picture ? "image" : (lesson?.view ?? (t > long || writing ? "text" : "head"));
     const state: Partial<State> = { view, kind, layer: shown[0], head: shown[1], heads: [shown[1]], column: this.column(shown) };
-    if (writing) state.query = writing.prompt_tokens - 1;
+    if (this.positions) Object.assign(state, { query: Math.max(0, this.positions.kinds.indexOf(classToken)), side: "query", key: null, also: [] });
+    else if (writing) state.query = writing.prompt_tokens - 1;
     else if (view === "text") state.query = this.telling(shown);
     return made.written({
       view,
@@ -84,7 +96,29 @@ export class LiveReading {
       lesson,
       writing,
       ...(writing ? { prompt_tokens: writing.prompt_tokens } : {}),
+      ...this.pictures(made),
     });
+  }
+
+  private places(made: Container): Pick<Tokens, "places"> {
+    if (!this.positions) return {};
+    const { kinds, rectangles } = this.positions;
+    const seconds = new Float32Array(2 * kinds.length).fill(NaN);
+    const pictures = Float32Array.from(rectangles.filter((_, at) => at % 4 === 0), (left) => (Number.isNaN(left) ? -1 : 0));
+    return {
+      places: {
+        kinds: made.add("xk", kinds, [kinds.length]),
+        rectangles: made.add("xr", rectangles, [kinds.length, 4]),
+        seconds: made.add("xs", seconds, [kinds.length, 2]),
+        pictures: made.add("xp", pictures, [kinds.length]),
+      },
+    };
+  }
+
+  private pictures(made: Container): Pick<Header, "pictures"> {
+    if (!this.picture) return {};
+    const { name, width, height, bytes } = this.picture;
+    return { pictures: [{ name, width, height, ...made.add("picture0", bytes, [bytes.length]) }] };
   }
 
   private table(made: Container) {
@@ -181,15 +215,15 @@ export class LiveReading {
       evidence: label?.evidence ?? null,
       about: label ? `It ${known.patterns[label.pattern].about}.` : null,
       patterns: listed,
-      why_no_patterns: known.corpus.length ? "No label over a corpus; its scores on this text:" : "Its scores on this text:",
+      why_no_patterns: this.picture ? ofTexts : known.corpus.length ? "No label over a corpus; its scores on this text:" : "Its scores on this text:",
       corpus: null,
       ...this.looks(index),
       statistics: known.measures
-        .filter(({ name }) => name in this.numbers && Number.isFinite(this.numbers[name][index]))
+        .filter(({ name, origin }) => origin === "statistic" && name in this.numbers && Number.isFinite(this.numbers[name][index]))
         .sort((a, b) => rank(a.name) - rank(b.name))
         .map(({ name, title, unit, note }) => ({ name: title, value: this.numbers[name][index], unit: unit === "share" ? "" : unit, note })),
       why: null,
-      why_not: "The neuron view shows q and k of this head. Which neurons make its label is measured in Python, by headscope app.",
+      why_not: this.picture ? ofTexts : "The neuron view shows q and k of this head. Which neurons make its label is measured in Python, by headscope app.",
     };
   }
 

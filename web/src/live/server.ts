@@ -1,8 +1,10 @@
 /** Answers the app's routes in the page: what surfaces/app/session.py does, for one model in a worker. */
 import type { PredictReply, Prediction, TokensReply, Writing } from "../protocol/app";
-import type { HeadsOffRequest, OffHead, ReadRequest, WriteRequest } from "../protocol/types";
+import type { HeadsOffRequest, MediaReadRequest, OffHead, ReadRequest, WriteRequest } from "../protocol/types";
+import { fromBase64 } from "../protocol/decode";
 import type { Known } from "./known";
 import type { Model, Pass } from "./model";
+import { decoded, prepared } from "./pictures";
 import { LiveReading } from "./reading";
 import type { Reader, Text } from "./tokens";
 
@@ -33,13 +35,15 @@ export class Server {
   private readonly writings = new Map<string, Written>();
   private number = 0;
 
-  constructor(private readonly known: Known, private readonly model: Model, private readonly reader: Reader) {}
+  constructor(private readonly known: Known, private readonly model: Model, private readonly ofTexts: Reader | null) {}
 
   async answer(path: string, body: unknown): Promise<Answer> {
     const [route, ...rest] = path.replace(/^\/?api\//, "").split("?")[0].split("/").map(decodeURIComponent);
     switch (route) {
       case "read":
         return { status: 200, body: await this.read(body as ReadRequest) };
+      case "media":
+        return { status: 200, body: await this.look(body as MediaReadRequest) };
       case "tokens":
         return json(this.count(body as ReadRequest));
       case "predict":
@@ -62,8 +66,37 @@ export class Server {
 
   /** The reading whose picture came with the page: what else is asked of it is answered here. */
   async readFirst(): Promise<void> {
-    const { id, text, text_pair } = this.known.first;
-    await this.kept(id, this.cut(text, text_pair, false), [], null);
+    const { id, text, text_pair, media } = this.known.first;
+    if (media) await this.see(id, this.example(media), media, []);
+    else await this.kept(id, this.cut(text, text_pair, false), [], null);
+  }
+
+  private async look({ media, name, data, off = [], layer = null }: MediaReadRequest): Promise<ArrayBuffer> {
+    this.checkOff(off);
+    if (!this.known.pictures || media === "audio") throw new Refused(`${this.known.model} ${media === "audio" ? "hears no sound" : "sees no pictures"}; choose a model that does.`);
+    const bytes = media === "example" ? this.example(name) : fromBase64(data ?? "");
+    return (await this.see(`live-${this.number++}`, bytes, name, off)).container(layer);
+  }
+
+  private example(name: string): Uint8Array {
+    const found = this.known.pictures?.examples[name];
+    if (!found) throw new Refused("There is no such example.");
+    return fromBase64(found);
+  }
+
+  private async see(id: string, bytes: Uint8Array, name: string, off: OffHead[]): Promise<LiveReading> {
+    const known = this.known.pictures!;
+    const { picture, pixels } = await decoded(bytes, name, known.most_pixels).catch((error: Error) => {
+      throw new Refused(error.message);
+    });
+    const { data, rows, columns } = prepared(pixels, picture, known);
+    const pass = await this.model.picture(data, rows, columns, off);
+    const { tokens } = known;
+    const positions = tokens.text.map((_, at) => at);
+    const shown: Text = { ids: positions, types: [], tokens, stops: positions.map(() => false), texts: [] };
+    const reading = new LiveReading(this.known, id, shown, pass, off, null, picture);
+    keep(this.readings, id, reading);
+    return reading;
   }
 
   private async kept(id: string, cut: Text, off: OffHead[], writing: Writing | null): Promise<LiveReading> {
@@ -92,6 +125,11 @@ export class Server {
     const { layers, heads } = this.known;
     const wrong = off.find(([, layer, head]) => layer >= layers.length || head >= heads);
     if (wrong) throw new Refused(`There is no head ${wrong[1]}-${wrong[2]}; the model has ${layers.length} layers of ${heads} heads.`);
+  }
+
+  private get reader(): Reader {
+    if (!this.ofTexts) throw new Refused(`${this.known.model} reads no text; give it a picture.`);
+    return this.ofTexts;
   }
 
   private count({ text, text_pair }: ReadRequest): TokensReply {

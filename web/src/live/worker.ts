@@ -30,12 +30,12 @@ async function open({ known, parts }: Opening): Promise<Server> {
   if (typeof WebAssembly === "undefined") throw new Error("This browser runs no WebAssembly, which the model needs; use a current one.");
   const wasm = await bytesOf(parts.wasm!, "the engine");
   const weights = await bytesOf(parts.model!, "the model");
-  const tokenizer = parts.tokenizer && (JSON.parse(new TextDecoder().decode(await bytesOf(parts.tokenizer, "the tokenizer"))) as { json: object; config: object });
+  const tokenizer = parts.tokenizer && (JSON.parse(new TextDecoder().decode(await bytesOf(parts.tokenizer, "the tokenizer"))) as { json: object; config: object } | null);
   say({ doing: "opening the model", failed: null, share: null });
   const model = await Model.open(known, weights, wasm.buffer as ArrayBuffer).catch((error: unknown) => {
     throw new Error(`The model could not be opened in this browser: ${error instanceof Error ? error.message : String(error)}`);
   });
-  const opened = new Server(known, model, new Reader(known, tokenizer?.json ?? {}, tokenizer?.config ?? {}));
+  const opened = new Server(known, model, tokenizer && new Reader(known, tokenizer.json, tokenizer.config));
   await opened.readFirst();
   say({ doing: null, failed: null, share: null });
   return opened;
