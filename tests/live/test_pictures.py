@@ -33,10 +33,9 @@ def test_the_graph_reads_a_picture_with_heads_on_and_off(tmp_path):
 
 
 def test_a_processor_that_keeps_the_shape_is_refused_before_anything_is_written(tmp_path):
-    scope = vision_models.vit()
-    scope.processor = transformers.CLIPImageProcessorPil(
-        size={"shortest_edge": 32}, crop_size=vision_models.SQUARE
-    )
+    square = vision_models.SQUARE
+    processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=square)
+    scope = vision_models.scope_of(vision_models.vit().model, processor)
     with pytest.raises(hs.BadInput, match="does more than a live page can"):
         hs.live_page(scope, tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
