@@ -10,6 +10,7 @@ from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.server import routes_over
 from headscope.surfaces.app.session import session_over
+from tests.browser.looking import until
 from tests.browser.serving import served
 from tests.browser.test_app import address
 
@@ -43,6 +44,22 @@ def test_two_models_are_looked_at_together(new_page, address):
     first, second = states(page)
     assert first == second
     assert (first["layer"], first["heads"], first["query"]) == (1, [2], 2)
+
+
+def test_tokens_of_the_two_sides_stand_at_one_height(new_page, address):
+    page = open_against(new_page, address, "bundled")
+    for width, height in ((1440, 900), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        for at in (0, 4):
+            token = f'[data-side="query"][data-token="{at}"]'
+            assert until(page, lambda token=token: len(set(tops(page, token))) == 1)
+        foots = [page.locator(f"{view} [data-status]") for view in (".app-view", ".app-other")]
+        assert all((foot.bounding_box() or {})["y"] < height - 10 for foot in foots)
+
+
+def tops(page: Page, token: str) -> list[int]:
+    boxes = (page.locator(f"{view} {token}").bounding_box() for view in (".app-view", ".app-other"))
+    return [round((box or {"y": -at})["y"]) for at, box in enumerate(boxes, 1)]
 
 
 def test_a_model_is_no_different_from_itself_and_differs_with_a_head_off(new_page, address):

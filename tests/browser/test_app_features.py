@@ -179,6 +179,38 @@ def test_heads_are_paired_by_likeness_and_steered_by_one_set_of_controls(new_pag
     page.wait_for_url("**pairing=likeness**")
 
 
+def test_a_head_that_is_off_shows_dashed_what_it_did_before(new_page, address):
+    at = "model=tiny&text=the+cat+sat+on+the+mat&layer=1&head=2&heads=2"
+    page = opened(new_page, address, at)
+    assert "dashed" not in page.locator(".app-view [data-status]").inner_text()
+    page.locator('.app-view [data-flip="2"]').click()
+    status = page.locator(".app-view [data-status]", has_text="dashed: with every head on")
+    status.wait_for()
+    expect(page.locator('[data-panel="facts"] .label-line')).to_have_text(
+        "Off: it attends uniformly."
+    )
+    expect(page.locator(".dial .read-out")).to_contain_text("no label on this text")
+    before = page.locator(".app-view canvas").first.evaluate(INKED)
+    page.reload()
+    status.wait_for()
+    assert page.locator(".app-view canvas").first.evaluate(INKED) == before
+    page.locator(".app-view").evaluate("e => e.headscope.set({head: 1, heads: [1]})")
+    status.wait_for(state="detached")
+    page.locator(".app-view").evaluate("e => e.headscope.set({head: 2, heads: [2]})")
+    status.wait_for()
+    page.locator('[data-control="all-on"]').click()
+    status.wait_for(state="detached")
+
+
+# How much of a canvas is drawn on.
+INKED = """canvas => {
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let sum = 0;
+  for (let i = 0; i < data.length; i += 4) sum += 765 - data[i] - data[i + 1] - data[i + 2];
+  return sum;
+}"""
+
+
 def test_the_first_token_is_hidden_with_one_control(new_page, address):
     page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&layer=0&heads=0")
     display(page.locator(".app-view"))

@@ -32,10 +32,10 @@ def text_of(scope: hs.Scope, tokens: int) -> str:
     return " ".join(words)
 
 
-def panel(scope: hs.Scope, text: str):
+def panel(scope: hs.Scope, text: str, off: tuple[tuple[str, int, int], ...] = ()):
     known = Models(["model"], scopes={"bundled": scope, "model": scope})
     client = TestClient(create_app(known), base_url="http://localhost:8313")
-    body = {"model": "model", "text": text, "text_pair": None, "off": [], "truncate": True}
+    body = {"model": "model", "text": text, "text_pair": None, "off": off, "truncate": True}
     reply = client.post("/api/read", json=body)
     assert reply.status_code == 200, reply.text
     container = Container(reply.content)
@@ -193,3 +193,13 @@ def test_the_panel_of_a_tiny_model_says_what_a_survey_finds(name, tokens, reques
 @pytest.mark.parametrize("name", ["minilm", "smollm2"])
 def test_the_panel_says_what_a_survey_of_the_same_text_finds(name, tokens, request):
     check(request.getfixturevalue(name), tokens)
+
+
+def test_a_head_that_is_off_is_not_called_what_it_is_over_a_corpus():
+    for off in ((), (("encoder", 2, 6),)):
+        container, facts = panel(hs.load(), "The cat chased the mouse.", off)
+        named = {(one["layer"], one["head"]) for one in container.header["parts"][0]["labels"]}
+        found = facts("encoder", 2, 6)
+        assert ((2, 6) in named) is not bool(off)
+        assert found["label"] == (None if off else "previous word")
+        assert found["corpus"]["label"] == "previous word"  # said to be over a corpus

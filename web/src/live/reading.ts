@@ -74,7 +74,7 @@ export class LiveReading {
         k: made.add(`k${number}`, pass.k.subarray(number * groups * t * dim, (number + 1) * groups * t * dim), [groups, t, dim]),
       })),
       thumbnails: { ...made.add("t", thumbnails(this.maps, rows), [layers.length, heads, rows, columns]), size: [rows, columns] },
-      labels: known.corpus.map(({ layer, head, text, score, evidence, rests }) => ({ layer, head, text, score, evidence, rests })),
+      labels: known.corpus.filter((each) => !this.isOff(each.layer, each.head)).map(({ layer, head, text, score, evidence, rests }) => ({ layer, head, text, score, evidence, rests })),
       opening: at,
       why_no_qk: null,
       rotary: known.rotary,
@@ -162,7 +162,11 @@ export class LiveReading {
   }
 
   private labelOf(layer: number, head: number): CorpusLabel | undefined {
-    return this.known.corpus.find((each) => each.layer === layer && each.head === head);
+    return this.isOff(layer, head) ? undefined : this.known.corpus.find((each) => each.layer === layer && each.head === head);
+  }
+
+  private isOff(layer: number, head: number): boolean {
+    return this.off.some(([, l, h]) => l === layer && h === head);
   }
 
   /** What the head map is coloured by at first: what the selected head is labelled for. */

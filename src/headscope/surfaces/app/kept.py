@@ -39,8 +39,12 @@ class KeptReading:
 
     @cached_property
     def labels(self) -> pd.DataFrame | None:
-        """A row for each head that is named, here or over a corpus."""
-        return shown_labels(self.scores, self.corpus)
+        """A row for each head that is named, here or over a corpus, and is not off."""
+        found = shown_labels(self.scores, self.corpus)
+        if found is None or not self.off:
+            return found
+        rows = zip(found["kind"], found["layer"], found["head"], strict=True)
+        return found[[(kind, int(layer), int(head)) not in self.off for kind, layer, head in rows]]
 
     @property
     def has_media(self) -> bool:

@@ -39,17 +39,18 @@ export function AgainstText({ session }: { session: Session }): JSX.Element | nu
   const [typed, setTyped] = useState(session.againstText);
   if (session.against !== anotherText) return null;
   return (
-    <input
-      type="text"
-      class="against-text"
+    <textarea
+      rows={1}
       data-control="against-text"
-      placeholder="the other text; Enter compares"
+      placeholder="The other text"
       aria-label="Text to compare with"
+      title="Text to compare with: Enter reads, Shift+Enter starts a new line"
       value={typed}
       onInput={(event) => setTyped(event.currentTarget.value)}
       onKeyDown={(event) => {
         event.stopPropagation();
-        if (event.key !== "Enter") return;
+        if (event.key !== "Enter" || event.shiftKey) return;
+        event.preventDefault();
         session.againstText = typed;
         void session.read();
       }}

@@ -71,7 +71,9 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   }, [current, session.off, session.model]);
   useLayoutEffect(() => {
     // Not what is compared or in a live page: there the other picture stands beside, or every pass is slow.
-    if (current && reading?.of.off.length && !reading.other && !session.senses && !engine) void import("./later/ghosts").then(({ haunt }) => haunt(session, current)).catch(() => undefined);
+    if (!current || !reading?.of.off.length || reading.other || session.senses || engine) return;
+    const end = current.painting.begin();
+    void import("./later/ghosts").then(({ haunt }) => haunt(session, current)).catch(() => undefined).finally(end);
   }, [current]);
   return (
     <>

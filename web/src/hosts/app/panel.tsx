@@ -43,7 +43,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       </h2>
       <section data-panel="facts" class={stale ? "stale" : ""} aria-busy={stale}>
         <h3>What it does</h3>
-        {reply ? <What facts={reply} session={session} /> : waiting}
+        {reply ? <What facts={reply} session={session} off={session.reading!.of.off.some((each) => each.join("/") === path)} /> : waiting}
       </section>
       {session.reading!.other && <Match session={session} instrument={instrument} />}
       <section data-panel="looks" class={stale ? "stale" : ""} inert={stale}>
@@ -72,11 +72,11 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
 }
 
 /** The label, what it means, and how sure it is: here, and over the corpus it was labelled on. */
-function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.Element {
+function What({ facts, session, off }: { facts: HeadFacts; session: Session; off: boolean }): JSX.Element {
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "beside its sink" : "on this text"}.`}</span>}
+        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{off ? "Off: it attends uniformly." : facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "beside its sink" : "on this text"}.`}</span>}
       </p>
       {facts.sink && <p class="quiet" data-sink>{facts.label ? "It also" : "It"} {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}

@@ -31,7 +31,7 @@ export interface Geometry {
 /** Few tokens get room and size, as far as they fill the height there is; many get density. */
 function rowHeight(count: number, tall: number): [number, number] {
   const room = Math.floor(tall / Math.max(1, count));
-  if (room >= 36) return [Math.min(room, 52), 20];
+  if (room >= 36) return [Math.min(room, 72), 20];
   if (room >= 28) return [room, 17];
   if (room >= 22) return [room, 15];
   return count <= 64 ? [22, 15] : [19, 13];

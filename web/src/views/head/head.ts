@@ -271,22 +271,24 @@ export class HeadView implements View {
   /** Asks once for each picture; draws again when they are here. */
   private summon(): HeadMatrix[] {
     const { kind, layer, specials } = this.context.store.state;
-    const mine = this.basedOn;
+    const mine = [this.placedFor, layer, ...this.matrices.map(({ head }) => head)].join("|");
     if (this.ghostsFor === mine) return this.ghosts;
     this.ghosts = [];
+    const s = this.context.reading.tokens(kind).key.text.length;
     const found = this.matrices.flatMap(({ head }) => {
       const map = this.context.was(kind, layer, head);
-      return map ? [map.then((weights) => ({ head, weights }))] : [];
+      return map ? [map.then((weights) => ({ head, matrix: project(weights, s, this.units.query, this.units.key, specials === "renormalised") }))] : [];
     });
+    this.ghostsFor = found.length ? mine : "";
     if (!found.length) return [];
-    this.ghostsFor = mine;
-    const s = this.context.reading.tokens(kind).key.text.length;
-    void Promise.all(found).then((maps) => {
-      if (this.basedOn !== mine) return;
-      this.ghosts = maps.map(({ head, weights }) => ({ head, matrix: project(weights, s, this.units.query, this.units.key, specials === "renormalised") }));
+    const end = this.context.painting.begin();
+    const arrive = (maps: HeadMatrix[]) => {
+      if (this.ghostsFor !== mine) return;
+      this.ghosts = maps;
       this.draw();
-    });
-    return this.ghosts;
+    };
+    void Promise.all(found).then(arrive, () => undefined).finally(end);
+    return [];
   }
 
   /** What the heads that are on give each token, all together: of the token in hand, or of the lines drawn. */
@@ -347,7 +349,7 @@ export class HeadView implements View {
     const count = whole ? `showing all ${number(lines.count)} lines` : `showing ${number(lines.count)} of ${number(lines.possible)} lines, ${share} % of the mass`;
     const filter = state.filter === "all" ? "" : ` (${state.filter[0].toUpperCase()}→${state.filter[1].toUpperCase()})`;
     const sums = this.spans.key.length ? sumsFrom(hand?.side === "query" ? hand.unit : -1, this.answer()) : "";
-    this.context.status(`${count}${filter}${hand ? " of the selected token" : ""}${leaving ? "; pale ones end out of sight" : ""}${sums}`, legend);
+    this.context.status(`${count}${filter}${hand ? " of the selected token" : ""}${leaving ? "; pale ones end out of sight" : ""}${this.ghosts.length ? "; dashed: with every head on" : ""}${sums}`, legend);
   }
 
   private look(looked: Looked | null, event: MouseEvent | null): void {

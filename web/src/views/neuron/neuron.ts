@@ -138,6 +138,9 @@ export class NeuronView implements View {
       state.wrap,
       this.scroller.clientWidth || 900,
     );
+    const tall = this.context.height() - this.steps.offsetHeight - 8;
+    // Few tokens get rows as high as they find room, within reason.
+    columns.row = Math.max(columns.row, Math.min(12 + 20 * columns.lines, Math.floor((tall - columns.top - 12) / (units.key.length + (row.sink === null ? 0 : 1)))));
     const marked = new Set(state.marked.length ? state.marked : best.slice(0, 3).flatMap((group) => (sums[group] > 0 ? groups[group] : [])));
     const top = strongest(best, groups, columns.shown);
     const order = state.sort === "contribution" ? best.filter((group) => top.has(group)) : groups.map((_, i) => i).filter((group) => top.has(group));
@@ -171,7 +174,7 @@ export class NeuronView implements View {
       weightX: Infinity,
     };
     this.scene = scene;
-    this.scroller.style.maxHeight = `${this.context.height() - this.steps.offsetHeight - 8}px`;
+    this.scroller.style.maxHeight = `${tall}px`;
     this.content.style.width = `${Math.max(columns.width, (this.scroller.clientWidth || 900) - 16)}px`;
     this.content.style.height = `${contentHeight(scene)}px`;
     this.rows.place(scene);

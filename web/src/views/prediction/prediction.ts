@@ -106,7 +106,7 @@ export class PredictionView implements View {
     const explained = header.likeliest.findIndex(([token]) => token === header.target[0]);
     const state = this.context.store.state as State & Record<string, string>;
     header.likeliest.forEach(([token, share], i) => {
-      const button = make("button", { "aria-pressed": String(i === explained), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
+      const button = make("button", { "aria-pressed": String(i === explained), disabled: !this.context.reading.canAsk }, `${visible(token)} ${share < 0.005 ? "<1" : (100 * share).toFixed(0)} %`);
       button.addEventListener("click", () => this.context.store.set({ target: token } as Partial<State>));
       line.append(button);
     });

@@ -60,9 +60,12 @@ export function mountBeside(element: HTMLElement, source: Source, first: Instrum
     return { ...Object.fromEntries(shared), layer, head, heads, ...pins(state) };
   };
   const align = () => {
-    const top = first.stage.getBoundingClientRect().top - element.parentElement!.getBoundingClientRect().top;
-    element.parentElement!.style.paddingTop = `${Math.max(0, top)}px`;
+    const { style } = element.parentElement!;
+    const top = `${Math.max(0, first.stage.getBoundingClientRect().top - element.parentElement!.getBoundingClientRect().top)}px`;
     instrument.set(asFirst(first.state));
+    if (style.paddingTop === top) return;
+    style.paddingTop = top;
+    instrument.redraw(); // as high as what stands above it leaves
   };
   const watched = new ResizeObserver(() => follow(align));
   watched.observe(first.stage);
