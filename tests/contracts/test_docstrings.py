@@ -18,12 +18,13 @@ SECTIONS = ("Parameters", "Returns", "Examples")
 ELSEWHERE = {"ground", "fit_head_weights", "grounding_view", "finetune", "word_times", "live_page",
              "atlas_view", "image_view", "sound_view", "probe.all_heads", "budget", "press_of",
              "over_checkpoints", "circuits.edges", "probe.alignment", "probe.atoms",
-             "probe.contacts", "probe.speech"}  # fmt: skip
+             "probe.contacts", "probe.speech", "emphasis.effect", "emphasis.choose",
+             "monitor.fit"}  # fmt: skip
 
 
 def public() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for home in (hs, hs.circuits, hs.probe, hs.results):
+    for home in (hs, hs.circuits, hs.emphasis, hs.monitor, hs.probe, hs.results):
         for name in home.__all__:
             value = getattr(home, name)
             if callable(value):

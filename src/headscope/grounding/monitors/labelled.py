@@ -64,7 +64,26 @@ def labelled_of(given: Given, limit: int | None = None) -> list[Labelled]:
 
 
 def save_labelled(examples: Sequence[Labelled], path: str | Path) -> None:
-    """Write examples as .jsonl, one a line, for `hs.monitor.fit`."""
+    """Write examples as .jsonl, one a line, for `hs.monitor.fit`.
+
+    Parameters
+    ----------
+    examples
+        Those of `context_kept` or `injected`, or of your own.
+    path
+        The file to write.
+
+    Returns
+    -------
+    None
+        The file is there, whole.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = [f"Town {n} lies by the river. It has {n} old bridges." for n in range(4)]
+    >>> hs.monitor.save_labelled(hs.monitor.injected(texts), "examples.jsonl")
+    """
     with atomic_path(need_path(path)) as temporary, temporary.open("w", encoding="utf-8") as file:
         for one in examples:
             row = {
