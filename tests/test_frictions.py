@@ -35,6 +35,26 @@ def test_one_head_and_the_heads_of_one_layer_are_read_from_arrays() -> None:
     assert hs.head_view(one) is not None
 
 
+def test_a_head_is_built_by_hand_from_its_queries_and_keys() -> None:
+    q, k, v = (np.random.default_rng(at).normal(size=(3, 4)) for at in range(3))
+    built = hs.Reading.from_attention(q=q, k=k, v=v, tokens=TOKENS, causal=True)
+    scores = torch.tensor(np.where(np.tri(3) > 0, q @ k.T / 2, -np.inf))
+    np.testing.assert_allclose(built.attention[0, 0], scores.softmax(-1), atol=1e-6)
+    heads = hs.Reading.from_attention(q=np.stack([q, q]), k=np.stack([k, k]), tokens=TOKENS)
+    assert heads.attention.shape == (1, 2, 3, 3) and tuple(heads.parts) == ("encoder",)
+    assert hs.neuron_view(built) is not None
+    for wrong, sentence in (
+        ({"q": q}, "both q and k"),
+        ({"q": q, "k": k[:, :2]}, "of one size"),
+        ({"q": q, "k": k, "attention": np.eye(3)}, "not both"),
+        ({"q": q[0], "k": k[0]}, "has 1 axes"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            hs.Reading.from_attention(tokens=TOKENS, **wrong)
+    with pytest.raises(BadInput, match="There are 3 tokens, but q has 2 rows"):
+        hs.Reading.from_attention(q=q[:2], k=k[:2], tokens=TOKENS)
+
+
 def test_a_difference_narrows_both_readings(tiny_gpt2) -> None:
     one, other = tiny_gpt2.read(TEXT), tiny_gpt2.read(TEXT.replace("cat", "dog"))
     view = hs.matrix_view(one, 1, 0, other=other, layers=[1])

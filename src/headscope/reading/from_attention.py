@@ -84,6 +84,43 @@ def parts_from_attention(
     return parts
 
 
+def part_from_qkv(
+    q: Any, k: Any, v: Any, tokens: Sequence[str] | Tokens | None, *, causal: bool
+) -> dict[Kind, Part]:
+    """One layer from q, k and v: token × size, or head × token × size."""
+    given = {name: one for name, one in (("q", q), ("k", k), ("v", v)) if one is not None}
+    if not {"q", "k"} <= given.keys():
+        raise BadInput("Give both q and k; v is optional.")
+    made: dict[str, NDArray[np.float32]] = {}
+    for name, one in given.items():
+        own = as_array(one)
+        made[name] = own[None] if own.ndim == 2 else own
+        if made[name].ndim != 3:
+            raise BadInput(
+                f"{name} is token × size, or head × token × size; this one has {own.ndim} axes."
+            )
+    shapes = {name: one.shape for name, one in made.items()}
+    if made["q"].shape != made["k"].shape or any(
+        one[:2] != shapes["q"][:2] for one in shapes.values()
+    ):
+        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise BadInput(
+            f"q, k and v are of as many heads and tokens, q and k of one size; not {said}."
+        )
+    own = _tokens(tokens, None, "tokens")
+    count = shapes["q"][1]
+    if len(own) != count:
+        raise BadInput(f"There are {len(own)} tokens, but q has {count} rows.")
+    seen = np.tri(count, dtype=bool) if causal else np.ones((count, count), dtype=bool)
+    scaling = shapes["q"][2] ** -0.5
+    scores = np.where(seen, scaling * made["q"] @ made["k"].transpose(0, 2, 1), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    layer = LayerAttention(0, weights, **made, scaling=scaling, mask=seen if causal else None)
+    kind: Kind = "decoder" if causal else "encoder"
+    return {kind: Part(kind=kind, query=own, key=own, layers=(layer,), causal=causal)}
+
+
 def _check_alone(**others: Any) -> None:
     """What would be left unread is refused."""
     given = [name for name, value in others.items() if value is not None]

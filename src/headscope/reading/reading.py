@@ -195,12 +195,23 @@ class Reading:
         decoder_tokens: Sequence[str] | Tokens | None = None,
         layers: Sequence[int] | None = None,
         model: str = "",
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        causal: bool = False,
     ) -> Reading:
         """A reading of tensors you already have: arrays, tuples of them, or a model's output.
 
-        A path opens a .npz or .safetensors file that holds attention and its tokens.
+        A path opens a .npz or .safetensors file that holds attention and its tokens. With q and k
+        (token × size, or head × token × size) in place of attention the weights are
+        softmax(q·kᵀ/√size), of earlier tokens alone if causal.
         """
-        from headscope.reading.from_attention import parts_from_attention
+        from headscope.reading.from_attention import part_from_qkv, parts_from_attention
+
+        if any(one is not None for one in (q, k, v)):
+            if attention is not None:
+                raise BadInput("Give attention, or the q and k that it is made of, not both.")
+            return Reading(part_from_qkv(q, k, v, tokens, causal=causal), model)
 
         if isinstance(attention, str | os.PathLike):
             from headscope.reading.dumped import dumped
