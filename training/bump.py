@@ -38,6 +38,7 @@ class Bump:
     bend: tuple[float, float]
     change: float
     interval: tuple[float, float]
+    rises: tuple[float, float]  # the steps between which the head's score rises
     label: float  # the step from which the head is labelled
 
     @property
@@ -77,15 +78,17 @@ def bump(seed: int, folder: Path) -> Bump:
     return Bump(
         seed, steps, repeated, head, found.series("induction", *head).to_numpy(float),
         bend(steps, repeated), float(most["step"]), (float(most["low"]), float(most["high"])),
+        (float(most["begins"]), float(most["ends"])),
         float(mine["step"].iloc[0]) if len(mine) else float("nan"),
     )  # fmt: skip
 
 
 def table(found: Sequence[Bump]) -> str:
     lines = [
-        "| seed | the loss bends, steps | head | its change point, 95 % interval | labelled from | "
+        "| seed | the loss bends, steps | head | its change point, 95 % interval | rises, steps | "
+        "labelled from | "
         "induction before, after | inside |",
-        "|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:
         split = one.steps < one.change
@@ -93,6 +96,7 @@ def table(found: Sequence[Bump]) -> str:
         lines.append(
             f"| {one.seed} | {one.bend[0]:.0f} to {one.bend[1]:.0f} | {one.head[0]}-{one.head[1]} |"
             f" {one.change:.0f} ({one.interval[0]:.0f} to {one.interval[1]:.0f}) | "
+            f"{one.rises[0]:.0f} to {one.rises[1]:.0f} | "
             f"{one.label:.0f} | {levels[0]:.2f}, {levels[1]:.2f} | "
             f"{'yes' if one.inside else 'no'} |"
         )

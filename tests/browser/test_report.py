@@ -78,3 +78,19 @@ def test_every_point_names_its_head_and_layers_are_whole_numbers(new_page, repor
         low, high = drawn.axes[0].get_xlim()
         ticks = [tick for tick in drawn.axes[0].get_xticks() if low <= tick <= high]
         assert ticks and all(float(tick).is_integer() for tick in ticks), ticks
+
+
+def test_a_slider_shows_one_figure_at_a_time(new_page, tmp_path):
+    made = Report("Steps", "checkpoints", "tiny", "headscope checkpoints")
+    shown = {
+        f"step {step}": lines_by_layer({"mean": np.arange(3.0) + step}, "mean") for step in range(3)
+    }
+    made.section("All heads").frames("scatter", shown, "Every head")
+    page = new_page()
+    page.goto(made.save(tmp_path / "steps.html").as_uri())
+    slider, frames = page.locator(".frames input"), page.locator("[data-frame]")
+    assert [one.is_visible() for one in frames.all()] == [False, False, True]
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert until(page, lambda: page.locator(".frames output").inner_text() == "step 1")
+    assert [one.is_visible() for one in frames.all()] == [False, True, False]

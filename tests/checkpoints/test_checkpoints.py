@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import headscope as hs
+from headscope.checkpoints import files
 from headscope.checkpoints.change import change_point, stays_from
 from headscope.checkpoints.run import in_order
 from headscope.cli import build
@@ -67,6 +68,83 @@ def test_a_stopped_series_resumes_and_reads_finished_steps_no_more(folder, found
     assert hs.open(output).step_numbers == (0, 20, 100)
 
 
+def test_steps_whose_files_are_the_same_are_measured_once(folder, found, monkeypatch):
+    opened: list[str] = []
+
+    def load(model):
+        opened.append(str(model))
+        return hs.load(model)
+
+    monkeypatch.setattr("headscope.checkpoints.run.load", load)
+    again = hs.over_checkpoints(folder, TEXTS, statistics=["entropy"], progress=False)
+    assert [name.rpartition("-")[2] for name in opened] == ["0", "20"]  # step 100 holds the same
+    np.testing.assert_array_equal(again.steps["value"], found.steps["value"])
+
+
+def test_a_file_that_revisions_share_is_read_once(folder, tmp_path):
+    for step in (1, 2):  # as a cache of the hub links to what it holds once
+        (tmp_path / f"step-{step}").mkdir()
+        for file in (folder / "step-20").iterdir():
+            (tmp_path / f"step-{step}" / file.name).symlink_to(file)
+    files._of_file.cache_clear()
+    assert files.digest(tmp_path / "step-1") == files.digest(tmp_path / "step-2")
+    known = files._of_file.cache_info()
+    assert known.hits == known.misses
+    assert files.digest(folder / "step-0") != files.digest(folder / "step-20")
+
+
+def test_revisions_of_the_hub_are_folders_of_their_own(folder, found, monkeypatch):
+    asked = []
+
+    def fetch(name, revision, **options):
+        asked.append((name, revision))
+        return str(folder / revision)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    names = ["maker/small@step-20", "maker/small@step-0"]
+    again = hs.over_checkpoints(names, TEXTS, statistics=["entropy"], progress=False)
+    assert again.step_numbers == (0, 20) and set(asked) == {
+        ("maker/small", "step-0"), ("maker/small", "step-20"),
+    }  # fmt: skip
+    wanted = found.steps[found.steps["step"] < 100]
+    np.testing.assert_array_equal(again.steps["value"], wanted["value"])
+
+
+def test_examples_are_where_a_head_changed_most(folder, found):
+    rows = found.examples(TEXTS, 0, 1, n=3)
+    assert list(rows["step"]) == [0, 100] * 3
+    maps = {
+        step: hs.load(folder / f"step-{step}").read(TEXTS[0]).attention.values[0, 1]
+        for step in (0, 100)
+    }
+    moved = np.abs(maps[100] - maps[0]).sum(-1) / 2
+    first = rows[rows["document"] == 0]
+    assert set(first["query"]) == {int(moved.argmax())}
+    assert first["changed"].iloc[0] == pytest.approx(moved.max(), abs=1e-5)
+    for row in first.itertuples():
+        own = maps[row.step][row.query]
+        assert row.key == own.argmax() and row.weight == pytest.approx(own.max(), abs=1e-5)
+        assert f"[[{row.query_token}]]" in row.text and f"<<{row.key_token}" in row.text
+    with pytest.raises(BadInput, match="no step 7"):
+        found.examples(TEXTS, 0, 1, steps=[0, 7])
+
+
+def test_the_scatter_keeps_its_axes_over_the_steps(found):
+    drawn = [found.scatter(step, "entropy", "copying").axes[0] for step in (0, 20)]
+    assert drawn[0].get_xlim() == drawn[1].get_xlim() and drawn[0].get_ylim() == drawn[1].get_ylim()
+    shown = np.asarray(drawn[1].collections[0].get_offsets())
+    wanted = [found.series("entropy", *head).loc[20] for head in np.ndindex(2, 4)]
+    np.testing.assert_allclose(np.sort(shown[:, 0]), np.sort(wanted))
+
+
+def test_a_slow_change_tells_when_it_begins_and_ends():
+    steps = np.arange(0, 400, 20.0)
+    values = np.clip((steps - 100) / 100, 0, 1)
+    found = change_point(steps, values)
+    assert found is not None and (found.begins, found.ends) == (100, 200)
+    assert found.begins < found.step <= found.ends
+
+
 def test_a_change_point_is_found_with_an_interval_around_it():
     steps = np.arange(0, 400, 20.0)
     noise = np.random.default_rng(1).normal(0, 0.05, len(steps))
@@ -98,8 +176,11 @@ def test_the_command_prints_changes_and_draws_lines(folder, tmp_path):
     done = CliRunner().invoke(
         build(),
         ["checkpoints", str(folder), "--corpus", str(tmp_path / "corpus.txt"), "-o",
-         str(tmp_path / "s.parquet"), "--figure", str(tmp_path / "s.svg")],
+         str(tmp_path / "s.parquet"), "--figure", str(tmp_path / "s.svg"), "--measure", "copying",
+         "--page", str(tmp_path / "s.html")],
         catch_exceptions=False,
     )  # fmt: skip
     assert done.exit_code == 0 and "heads that changed most" in done.output
     assert (tmp_path / "s.svg").read_text().startswith("<?xml")
+    page = (tmp_path / "s.html").read_text()
+    assert page.count("data-frame=") == 3 and 'type="range"' in page

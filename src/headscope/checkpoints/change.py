@@ -7,20 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.statistics.significance import FEWEST
+
 Floats = NDArray[np.float64]
-FEWEST = 5  # steps, below which no change is told from the rest
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Change:
-    """The first step of the new level, its 95 % interval, and both levels."""
+    """The first step of the new level, its 95 % interval, both levels, and how long the way takes.
+
+    It begins at the last step before the split that has gone less than a tenth of the way between
+    the levels, and ends at the first one from the split on that has gone nine tenths of it.
+    """
 
     step: float
     low: float
     high: float
     before: float
     after: float
+    begins: float
+    ends: float
 
 
 def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
@@ -37,10 +44,16 @@ def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
     before, after = float(values[:at].mean()), float(values[at:].mean())
     level = np.where(np.arange(len(values)) < at, before, after)
     luck = np.random.default_rng(seed)
-    drawn = level + luck.choice(values - level, (DRAWS, len(values)))
+    # two levels and the split were fitted, so that what is left is too small by three
+    rest = (values - level) * np.sqrt(len(values) / (len(values) - 3))
+    drawn = level + luck.choice(rest, (DRAWS, len(values)))
     found = steps[_split(drawn)]
     low, high = np.percentile(found, (2.5, 97.5), method="nearest")
-    return Change(float(steps[at]), float(low), float(high), before, after)
+    gone = (values - before) / (after - before)
+    begun, done = np.flatnonzero(gone[:at] < 0.1), np.flatnonzero(gone[at:] > 0.9)
+    begins = float(steps[begun[-1]]) if len(begun) else float("nan")
+    ends = float(steps[at + done[0]]) if len(done) else float("nan")
+    return Change(float(steps[at]), float(low), float(high), before, after, begins, ends)
 
 
 def _split(rows: Floats) -> NDArray[np.intp]:

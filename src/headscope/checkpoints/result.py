@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.capture import Kind
 from headscope.checkpoints.change import change_point, stays_from
 from headscope.errors import BadInput
 from headscope.results import HeadResult
@@ -62,7 +64,8 @@ class OverCheckpoints(HeadResult):
         Returns
         -------
         pandas.DataFrame
-            layer, head, step (the first of the new level), its 95 % interval (low, high), both
+            layer, head, step (the first of the new level), its 95 % interval (low, high), the
+            steps between which a tenth and nine tenths of the way are gone (begins, ends), both
             levels (before, after) and their difference (rise), the largest first.
         """
         import pandas as pd
@@ -80,12 +83,25 @@ class OverCheckpoints(HeadResult):
                         "step": found.step,
                         "low": found.low,
                         "high": found.high,
+                        "begins": found.begins,
+                        "ends": found.ends,
                         "before": found.before,
                         "after": found.after,
                         "rise": found.after - found.before,
                     }
                 )
-        columns = ["layer", "head", "step", "low", "high", "before", "after", "rise"]
+        columns = [
+            "layer",
+            "head",
+            "step",
+            "low",
+            "high",
+            "begins",
+            "ends",
+            "before",
+            "after",
+            "rise",
+        ]
         frame = pd.DataFrame(rows, columns=columns)
         return frame.sort_values("rise", ascending=False, key=np.abs).reset_index(drop=True)
 
@@ -129,6 +145,79 @@ class OverCheckpoints(HeadResult):
                 rows.append({"step": after, **dict(zip(HEAD, place, strict=True)), "value": alike})
         return pd.DataFrame(rows, columns=["step", *HEAD, "value"])
 
+    def examples(
+        self,
+        corpus: Any,
+        layer: int,
+        head: int,
+        *,
+        steps: Sequence[int] | None = None,
+        n: int = 5,
+        kind: Kind | None = None,
+        limit: int = 64,
+    ) -> pd.DataFrame:
+        """What a head looks at then and now, where that changed most: one position of a text each.
+
+        Parameters
+        ----------
+        corpus
+            The texts, as they were measured.
+        layer, head
+            The head.
+        steps
+            Which checkpoints; the first and the last if left out.
+        n
+            How many examples.
+        kind
+            The attention that is meant; the model's own if it has one kind.
+        limit
+            How many texts are read with each of these checkpoints.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per example and step: rank, document, query, query_token, step, the key with the
+            largest weight (key, key_token, weight), changed (the share of attention that moved
+            between the first and the last step), and text: query in [[ ]], key in << >>.
+        """
+        from headscope.checkpoints.examples import then_and_now
+
+        if (layer, head) not in set(zip(self.table["layer"], self.table["head"], strict=True)):
+            raise BadInput(f"There is no head {layer}-{head} here.")
+        chosen = sorted(steps or (self.step_numbers[0], self.step_numbers[-1]))
+        for step in chosen:
+            self._check(step)
+        known = dict(zip(self.step_numbers, self.models, strict=True))
+        return then_and_now(
+            {step: known[step] for step in chosen}, corpus, layer, head, n, kind, limit
+        )
+
+    def scatter(self, step: int, x: str, y: str, kind: Kind | None = None) -> Figure:
+        """Every head at one step by two measures; axes are those of all steps."""
+        from headscope.figures.of_heads.head_scatter import Axis, Points, measured_scatter
+
+        across, up = (self._wide(name, kind) for name in (x, y))
+        self._check(step)
+        heads: Any = across.columns.intersection(up.columns)
+        of: Any = str(self.rows(x, kind)["kind"].iloc[0])
+        every: Any = self.labels
+        here = every[(every["step"] == step) & (every["kind"] == of)]
+        labelled = set(zip(here["layer"], here["head"], strict=True))
+        points = Points(
+            Axis(x, across.loc[step, heads].to_numpy(float)),
+            Axis(y, up.loc[step, heads].to_numpy(float)),
+            [f"{layer}-{head}" for layer, head in heads],
+            [place in labelled for place in heads],
+            [False] * len(heads),
+            Axis("layer", np.array([layer for layer, _ in heads], float)),
+        )
+        figure = measured_scatter(points, title=f"step {step}")
+        for set_limits, wide in ((figure.axes[0].set_xlim, across), (figure.axes[0].set_ylim, up)):
+            low, high = float(np.nanmin(wide)), float(np.nanmax(wide))
+            room = 0.05 * ((high - low) or 1.0)
+            set_limits(low - room, high + room)
+        return figure
+
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """A line per head over the steps, with the change point of the head that changes most."""
         from headscope.figures.curves import Panel, curves
@@ -147,6 +236,10 @@ class OverCheckpoints(HeadResult):
             [Panel(name, lines, marks=marks)], "step", title=self.title, height=2.4,
             logarithmic=True,
         )  # fmt: skip
+
+    def _check(self, step: int) -> None:
+        if step not in self.step_numbers:
+            raise BadInput(f"There is no step {step}; the steps are {self.step_numbers}.")
 
     def _wide(self, name: str, kind: str | None) -> pd.DataFrame:
         """step × (layer, head)."""

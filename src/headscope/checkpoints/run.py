@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headscope.arguments import need_list, need_path
+from headscope.checkpoints.files import digest, local
 from headscope.checkpoints.result import OverCheckpoints
 from headscope.circuits.weights.composition import composition
 from headscope.circuits.weights.top_tokens import copying
@@ -48,8 +49,9 @@ def over_checkpoints(
     Parameters
     ----------
     models
-        Folders, GGUF files or hub names, or one folder that holds step folders. The last number in
-        a name is its step; without numbers steps count from 0.
+        Folders, GGUF files, hub names or revisions (name@revision), or one folder that holds step
+        folders. The last number in a name is its step; without numbers steps count from 0. Steps
+        whose files are the same are measured once.
     corpus
         What `hs.survey` takes; every checkpoint reads the same.
     statistics
@@ -97,15 +99,25 @@ def over_checkpoints(
     labels: list[pd.DataFrame] = []
     title = "Measuring checkpoints"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
+        same: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {}
         for number, (step, model) in enumerate(series):
             run.tell(number, len(series), note=f"step {step}")
+            files = run.table(f"files-{step}", lambda one=model: _files(one))
+            weights = str(files["digest"].iloc[0])
 
             @functools.cache
-            def measured(model: str | Path = model) -> tuple[pd.DataFrame, pd.DataFrame]:
-                return _measured(model, corpus, statistics, circuits, max_tokens, limit, seed)
+            def measured(
+                model: str | Path = model, weights: str = weights
+            ) -> tuple[pd.DataFrame, pd.DataFrame]:
+                if weights in same:  # another step's, not read again
+                    return same[weights]
+                return _measured(
+                    local(model), corpus, statistics, circuits, max_tokens, limit, seed
+                )
 
             table = run.table(f"step-{step}", lambda made=measured: made()[0])
             names = run.table(f"labels-{step}", lambda made=measured: made()[1])
+            same[weights] = table, names
             tables.append(table.assign(step=step))
             labels.append(names.assign(step=step))
         every = pd.concat(tables, ignore_index=True)
@@ -142,6 +154,12 @@ def in_order(models: Sequence[str | Path] | str | Path) -> list[tuple[int, str |
     if len(set(steps)) != len(steps):
         raise BadInput("Two checkpoints have the same step; name them by their steps.")
     return sorted(zip(steps, models, strict=True), key=lambda one: one[0])
+
+
+def _files(model: str | Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({"digest": [digest(local(model))]})
 
 
 def _measured(

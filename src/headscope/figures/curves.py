@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
 
 from headscope.figures import colour, style
@@ -61,6 +62,7 @@ def curves(
             axes.set_ylabel(drawable(panel.label))
             if logarithmic:
                 axes.set_xscale("symlog", linthresh=10)
+                axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         every[0].set_title(drawable(title), parse_math=False)
         every[-1].set_xlabel(drawable(across))
         if 1 < len(names) <= 12:

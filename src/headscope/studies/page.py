@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from markupsafe import Markup, escape
 
-from headscope.studies.pieces import Drawing, LiveView, Note, Piece, ReportTable, Text
+from headscope.studies.pieces import Drawing, Frames, LiveView, Note, Piece, ReportTable, Text
 from headscope.surfaces.html import digest, render
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _SCRIPTS = re.compile(r"<script(?![^>]*(?:application/|src=))[^>]*>(.*?)</script>", re.S)
 _STYLES = re.compile(r"<style[^>]*>(.*?)</style>", re.S)
-_KINDS: dict[type, str] = {Text: "text", Note: "note", Drawing: "drawing", LiveView: "view"}
+_KINDS: dict[type, str] = {
+    Text: "text", Note: "note", Drawing: "drawing", Frames: "frames", LiveView: "view",
+}  # fmt: skip
 
 
 def html_page(report: Report) -> str:
@@ -29,7 +31,7 @@ def html_page(report: Report) -> str:
     here = Path(__file__).parent
     style, script = ((here / f"report.{end}").read_text("utf-8") for end in ("css", "js"))
     pieces = [piece for section in report.sections for piece in section.pieces]
-    drawn = {piece.name: _svg(piece) for piece in pieces if isinstance(piece, Drawing)}
+    drawn = {one.name: _svg(one) for piece in pieces for one in _drawings(piece)}
     pages = [piece.page for piece in pieces if isinstance(piece, LiveView)]
     own = f"<style>{style}</style><script>{script}</script>"
     return render(
@@ -118,6 +120,12 @@ def _inline(text: str) -> Markup:
 
 def _anchor(index: int, title: str) -> str:
     return f"s{index}-" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def _drawings(piece: Piece) -> list[Drawing]:
+    if isinstance(piece, Frames):
+        return [Drawing(f"{piece.name} {name}", one, "") for name, one in piece.figures.items()]
+    return [piece] if isinstance(piece, Drawing) else []
 
 
 def _svg(piece: Drawing) -> Markup:

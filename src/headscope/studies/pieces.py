@@ -51,6 +51,15 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class Frames:
+    """Figures of one kind, one at a time, with a slider between them."""
+
+    name: str
+    figures: dict[str, Figure]  # by what the slider calls each
+    caption: str
+
+
+@dataclass(frozen=True)
 class LiveView:
     name: str
     page: str  # a complete HTML page
@@ -58,7 +67,7 @@ class LiveView:
     height: int
 
 
-Piece = Text | Note | ReportTable | Drawing | LiveView
+Piece = Text | Note | ReportTable | Drawing | Frames | LiveView
 
 
 @dataclass
@@ -95,6 +104,11 @@ class Section:
     def figure(self, name: str, figure: Figure, caption: str = "") -> Section:
         """A matplotlib figure, drawn into the page as SVG."""
         self.pieces.append(Drawing(name, figure, caption))
+        return self
+
+    def frames(self, name: str, figures: dict[str, Figure], caption: str = "") -> Section:
+        """Figures one at a time, with a slider; the last one is shown first."""
+        self.pieces.append(Frames(name, figures, caption))
         return self
 
     def view(self, name: str, view: Live | str, caption: str = "", height: int = 420) -> Section:
