@@ -26,7 +26,7 @@ import numpy as np
 
 import headscope as hs
 from headscope.grounding.facts import KINDS, Fact, Hard, facts
-from headscope.grounding.logit import logit_by_source
+from headscope.grounding.logit import logit_by_source, sum_of_heads
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
@@ -111,7 +111,7 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     assert logit is not None and mass.norm is not None
     scores = {
         "exact": read - found[: len(sources)],
-        "logit": logit.mean(0),
+        "logit": sum_of_heads(logit).mean(0),
         "norm": mass.norm.mean((0, 1, 2)),
         "attention": mass.attention.mean((0, 1, 2)),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -47,6 +48,25 @@ def test_a_question_over_files_makes_a_page_and_numbers(model, texts):
     assert call(*given, "--answer", "a cat", "-o", texts / "out.svg").exit_code == 0
 
 
+def test_documents_come_as_the_shell_expands_them_and_numbers_as_tables(model, texts):
+    given = ("-m", model, "--document", texts / "a.md", texts / "b.md", "--question", "the cat ?")
+    said = call(*given, "--answer", "a cat ran .", "-o", texts / "out.csv")
+    assert said.exit_code == 0, said.output
+    assert {"a.md", "b.md"} == set(pd.read_csv(texts / "out.csv")["source"])
+    assert "verdict" in pd.read_csv(texts / "out-support.csv")
+    assert "knockout" in set(pd.read_csv(texts / "out-heads.csv")["measure"])
+
+
+def test_a_view_shows_a_question_about_documents(model, texts):
+    given = ("view", "the cat ?", "-m", model, "-d", texts / "a.md", "-d", texts / "b.md")
+    out = texts / "reading.safetensors"
+    assert run([str(one) for one in (*given, "--answer", "a cat", "-o", out)]) == 0
+    assert {"a.md", "b.md", "user 1", "answer"} <= {one.name for one in hs.open(out).spans}
+    assert run([str(one) for one in (*given, "--generate", 3, "-o", out)]) == 0
+    assert "answer" in {one.name for one in hs.open(out).spans}
+    assert run([str(one) for one in (*given, texts / "a.md")]) == 2
+
+
 def test_a_conversation_comes_from_json(model, texts):
     request = {
         "messages": [{"role": "user", "content": "the cat ?"}],
@@ -64,6 +84,7 @@ def test_a_conversation_comes_from_json(model, texts):
     [
         ((), "Give a question"),
         (("-q", "who ?", "-d", "nowhere.txt"), "no file or folder nowhere.txt"),
+        (("-q", "who ?", "-d", "."), ". is a folder"),
         (("-q", "who ?", "-o", "x.docx"), "is written as"),
         (("--log", __file__), "name it with -o"),
     ],

@@ -12,12 +12,13 @@ from headscope.circuits.logits.target import question_at
 from headscope.errors import BadInput
 from headscope.grounding.ground import ground
 from headscope.grounding.knockout import cut_heads
-from headscope.grounding.logit import logit_by_source
+from headscope.grounding.logit import logit_by_source, sum_of_heads
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.grounding.subsets import subset_scores
 from headscope.grounding.support import verdict
+from headscope.reading.by_span import tokens_in
 from tests.reading.test_conversation import scope_with
 from tests.text.test_chat import TEMPLATES
 
@@ -86,8 +87,8 @@ def test_logits_by_source_are_what_attribution_gives_its_keys(architecture):
     scope = scope_with(TEMPLATES["chatml"], architecture)
     names = [one.name for one in sources_of(TITLED)]
     one, two = (prompt_of(scope, QUESTION, TITLED, f"the cat {word}") for word in ("sat", "ran"))
-    by_source = [logit_by_source(scope, prompt, names) for prompt in (one, two)]
-    assert by_source[0] is not None and by_source[1] is not None
+    found = [logit_by_source(scope, prompt, names) for prompt in (one, two)]
+    by_source = [sum_of_heads(moved) for moved in found if moved is not None]
     np.testing.assert_allclose(by_source[0][0], by_source[1][0], atol=1e-9)  # "the", both times
     targets = int(one.ids[-1]), int(two.ids[-1])
     asked = question_at(scope, one.tokens.crop(len(one.ids) - 1), len(one.ids) - 2)
@@ -101,17 +102,17 @@ def test_a_cut_head_is_the_model_with_that_attention_taken_out(scope):
     prompt = prompt_of(scope, QUESTION, TITLED, ANSWER)
     passes = AnswerPasses(scope, prompt)
     heads = [(0, 1), (1, 3), (0, 2)]
-    found = cut_heads(passes, heads, "document 2")
+    cuts = [*([one] for one in heads), heads]
+    found = cut_heads(passes, cuts, "document 2")
     keys = np.append(prompt.members(["document 2"])[0], False)
-    for row, (layer, head) in enumerate(heads):
+    for row, cut in enumerate(cuts):
 
-        def edit(call, layer=layer, head=head):
-            if call.layer != layer:
-                return None
-            weights = call.weights.clone()
-            rows = slice(prompt.answer - 1, None)
-            weights[:, head, rows] = weights[:, head, rows].masked_fill(torch.tensor(keys), 0.0)
-            weights[:, head, rows] /= weights[:, head, rows].sum(-1, keepdim=True)
+        def edit(call, cut=cut):
+            weights, rows = call.weights.clone(), slice(prompt.answer - 1, None)
+            for layer, head in cut:
+                if layer == call.layer:
+                    own = weights[:, head, rows].masked_fill(torch.tensor(keys), 0.0)
+                    weights[:, head, rows] = own / own.sum(-1, keepdim=True)
             return weights
 
         output = scope.edited(edit).forward({"input_ids": prompt.ids[None]})
@@ -123,7 +124,7 @@ def test_a_cut_head_is_the_model_with_that_attention_taken_out(scope):
 
 def test_a_grounding_says_what_was_measured_and_comes_back_whole(scope, tmp_path):
     found = ground(scope, QUESTION, DOCUMENTS, ANSWER, heads=3)
-    assert found.methods == ("exact", "attention", "norm", "logit")
+    assert found.methods == ("exact", "logit", "norm", "attention")
     exact = found.by_source("exact").set_index("source")["value"]
     for number, name in enumerate(("document 1", "document 2", "document 3", "document 4")):
         left = [one for at, one in enumerate(TITLED) if at != number]
@@ -135,8 +136,15 @@ def test_a_grounding_says_what_was_measured_and_comes_back_whole(scope, tmp_path
     mean = reading.by_span(predicting=True).mean(("layer", "head", "query"))
     shown = found.by_source("attention").set_index("source")["value"]
     np.testing.assert_allclose(shown[mean["span"].to_numpy()], mean, atol=1e-5)
-    assert found.measures == ("attention", "knockout")
-    assert len(found.rows("knockout")) == 3
+    assert set(found.measures) == {"mass", "retrieval", "knockout"}
+    assert len(found.rows("knockout")) == 3 and found.together is not None
+    copies = found.rows("retrieval").set_index(["layer", "head"])["value"]
+    tokens, spans = reading.part().key, {one.name: one for one in reading.spans}
+    inside = tokens_in(tokens, spans[found.table["source"].iloc[0]])
+    before = np.flatnonzero(tokens_in(tokens, spans["answer"])) - 1
+    strongest = reading.attention.to_numpy()[:, :, before].argmax(-1)  # l h q
+    same = inside[strongest] & (tokens.ids[strongest] == tokens.ids[before + 1])
+    np.testing.assert_allclose(copies.sort_index(), same.mean(2).ravel(), atol=1e-6)
     assert str(found).count("→") == 2
     assert found.plot() and found.plot("attention")
     found.save(tmp_path / "found.parquet")
@@ -154,7 +162,7 @@ def test_of_many_sources_the_first_are_checked_and_a_budget_is_spent_on_subsets(
     many = [f"one {word}" for word in "the store bought fresh a cat sat mat dog ran he she".split()]
     many += ["two red", "two green", "two blue", "two house", "two tree"]
     found = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0)
-    assert len(found.by_source("exact")) == 3 and found.best == "attention"
+    assert len(found.by_source("exact")) == 3 and found.best == "logit"
     spent = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=12)
     rows = spent.by_source("subsets")
     assert len(rows) == 17 and (rows["low"] <= rows["value"]).all()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli.shared import options
-from headscope.cli.shared.checks import check_data, check_numbers, check_output
+from headscope.cli.shared.checks import check_numbers, check_output
 from headscope.cli.shared.console import open_scope, out, say_written
+from headscope.cli.shared.conversation import MessagesFile, check_texts, conversation
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -27,19 +27,17 @@ def register(app: typer.Typer) -> None:
 
 
 def ground(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="More text files to answer from.", metavar="FILE")
+    ] = None,
     question: Annotated[
         str | None, typer.Option("--question", "-q", help="What the model is asked.")
     ] = None,
     document: Annotated[
         list[Path] | None,
-        typer.Option("--document", "-d", help="A text file to answer from; give several."),
+        typer.Option("--document", "-d", help="Text files to answer from, such as *.md."),
     ] = None,
-    messages: Annotated[
-        Path | None,
-        typer.Option(
-            "--messages", help="A conversation as JSON: a list of messages, or a request."
-        ),
-    ] = None,
+    messages: MessagesFile = None,
     answer: Annotated[
         str | None, typer.Option("--answer", help="What was answered; else the model answers.")
     ] = None,
@@ -78,19 +76,20 @@ def ground(
     """Measure what an answer took from which document, and whether from any.
 
     The verdict on each sentence is printed; -o writes a page (.html), a figure (.svg, .png, .pdf)
-    or the numbers (.parquet, .csv). With --log, many finished requests are read again, one
-    after another, into one table.
+    or the numbers (.parquet; .csv: three tables). With --log, many finished requests are read
+    again, one after another, into one table.
 
     Examples:
 
-      headscope ground -m MODEL -d a.md -d b.md -q "Who signed?" -o ground.html
+      headscope ground --document *.md -q "Who signed?" -m MODEL -o ground.html
 
       headscope ground -m MODEL --log requests.jsonl -o grounding.parquet
     """
+    texts = [*(document or ()), *(files or ())]
     counts = {"passes": passes, "exact": exact}
     given = {name: count for name, count in counts.items() if count is not None}
     check_numbers(seed=seed, limit=limit, max_new_tokens=max_new_tokens, **given)
-    check_data(messages, log, *(document or ()))
+    check_texts(messages, log, *texts)
     if output is not None:
         check_output(output, ENDINGS if log is None else (".parquet", ".csv"), "A grounding")
     settings: dict[str, Any] = {
@@ -100,7 +99,7 @@ def ground(
         "seed": seed,
     }
     if log is not None:
-        if question or document or messages or answer:
+        if question or texts or messages or answer:
             raise BadInput("--log holds questions, documents and answers; leave the others out.")
         if output is None:
             raise BadInput("--log writes a table; name it with -o, such as -o grounding.parquet.")
@@ -113,7 +112,9 @@ def ground(
         )  # fmt: skip
         say_written(output)
         return
-    said, documents, known = _conversation(question, document, messages)
+    if (question is None) == (messages is None):
+        raise BadInput("Give a question with -q, or a conversation with --messages.")
+    said, documents, known = conversation(question, texts, messages)
     from headscope.grounding.ground import ground as run
 
     scope = open_scope(model, device, dtype, trust_remote_code)
@@ -130,27 +131,6 @@ def ground(
     if output is not None:
         _write(scope, found, output)
         say_written(output)
-
-
-def _conversation(
-    question: str | None, documents: list[Path] | None, messages: Path | None
-) -> tuple[Any, Any, str | None]:
-    """Messages, documents, and the answer where a file has it."""
-    if (question is None) == (messages is None):
-        raise BadInput("Give a question with -q, or a conversation with --messages.")
-    given: list[Any] = [
-        {"title": path.name, "text": path.read_text("utf-8", errors="replace")}
-        for path in documents or ()
-    ]
-    if messages is None:
-        return question, given, None
-    from headscope.grounding.requests import request_of
-
-    try:
-        found = request_of(json.loads(messages.read_text("utf-8")))
-    except ValueError as error:
-        raise BadInput(f"{messages} is not JSON ({error}); write a list of messages.") from None
-    return found.messages, [*found.documents, *given], found.answer
 
 
 def _weights(scope: Scope, path: Path | None, seed: int) -> Any:
@@ -181,7 +161,9 @@ def _say(found: Grounding) -> None:
 
 def _write(scope: Scope, found: Grounding, output: Path) -> None:
     if output.suffix.lower() in (".parquet", ".csv"):
-        found.save(output)
+        from headscope.results.storage import write_output
+
+        write_output(found, output, found.scores, support=found.support, heads=found.table)
         return
     from headscope.surfaces import grounding_view  # pyright: ignore
 

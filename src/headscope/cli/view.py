@@ -12,6 +12,7 @@ import typer
 from headscope.cli.shared import options
 from headscope.cli.shared.checks import check_output
 from headscope.cli.shared.console import open_scope, out, say_written
+from headscope.cli.shared.conversation import MessagesFile, check_texts, conversation
 from headscope.errors import BadInput
 from headscope.front_door import view_functions
 
@@ -50,6 +51,16 @@ def view(
             help="A sound (WAV, FLAC, …), for models that hear; the text, if any, is the "
             "transcript that the decoder reads.",
         ),
+    ] = None,
+    messages: MessagesFile = None,
+    document: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--document", "-d", help="A text file that TEXT is a question about; give several."
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", help="What was answered to the question.")
     ] = None,
     name: Annotated[
         str | None,
@@ -117,9 +128,17 @@ def view(
 
       headscope view --audio speech.wav -m ./wav2vec2 -o sound.html
 
+      headscope view "Who signed?" -d a.txt -d b.txt --answer "Ana." -m MODEL -v text -o read.html
+
       headscope view " what was said" --audio speech.wav -m ./whisper --kind cross -o words.svg
     """
-    media = _media(text, text_pair, image, audio, generate)
+    talk = _conversation(text, document or [], messages, answer, generate)
+    if talk and (text_pair is not None or image or audio or truncate):
+        raise BadInput(
+            "With --document or --messages there is one text, the question, and nothing is cut; "
+            "write -d before each file, and the answer after --answer."
+        )
+    media = {} if talk else _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
     _check(name, output)
     from headscope.views.shared.state import checked
@@ -133,7 +152,11 @@ def view(
     narrowed = Narrowing.of(layers, queries, budget, memory)
     chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    if media:
+    if talk and generate:
+        reading = scope.generate(max_new_tokens=generate, **talk, memory=memory)
+    elif talk:
+        reading = scope.read(**talk, memory=memory)
+    elif media:
         reading = scope.read(text, **media, memory=memory)
     elif generate:
         reading = scope.generate(text or "", generate)
@@ -173,6 +196,25 @@ def _check(name: str, output: Path | None) -> None:
         raise BadInput(f"--view is one of {', '.join(VIEWS)}, not {name!r}.")
     if output is not None:
         check_output(output, (".html", ".svg", ".png", ".pdf", ".safetensors"), "A view")
+
+
+def _conversation(
+    text: str | None, documents: list[Path], messages: Path | None, answer: str | None, more: int
+) -> dict[str, Any]:
+    """Messages, documents and the answer; nothing where none was given."""
+    if not documents and messages is None:
+        if answer is not None:
+            raise BadInput("--answer belongs to --document or --messages.")
+        return {}
+    if (text is None) == (messages is None):
+        raise BadInput("Give a question as the text, or a conversation with --messages.")
+    check_texts(messages, *documents)
+    said, given, known = conversation(text, documents, messages)
+    answer = known if answer is None else answer
+    if more and answer is not None:
+        raise BadInput("--generate writes the answer; leave the other one out.")
+    found = {"messages": said, "documents": given}
+    return found if more else {**found, "answer": answer}
 
 
 def _media(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from headscope.arguments import is_whole, need_count, need_kind, need_scope
 from headscope.errors import BadInput
 from headscope.grounding.knockout import Head, cut_heads
 from headscope.grounding.learned import HeadWeights
-from headscope.grounding.logit import logit_by_source
+from headscope.grounding.logit import logit_by_source, sum_of_heads
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import Prompt, prompt_of
@@ -78,7 +78,8 @@ def ground(
     heads
         How many heads are cut off from the source that matters most; 0 leaves them out.
     shuffles
-        How many times the documents' words are shuffled, to see what chance would support.
+        How many times the letters of the documents' words are shuffled, to see what chance would
+        support.
     max_new_tokens
         Of an answer that the model writes.
     seed
@@ -114,18 +115,19 @@ def ground(
     asked = _Asked(scope, said, given, answer, sources)
     prompt = asked.prompt(given)
     names = [one.name for one in sources]
-    mass = HeadMass(scope, prompt.predicting, prompt.members(names))
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names), ids=prompt.ids)
     run = AnswerPasses(scope, prompt, mass)
     groups = _sentences(prompt)
     logit = logit_by_source(scope, prompt, names)
     found = _cheap(mass, logit, weights, groups)
-    cheap = next(name for name in ("learned", "norm", "attention") if name in found)
+    cheap = next(name for name in ("learned", "logit", "norm", "attention") if name in found)
     if passes is not None and len(sources) > passes:
         found["subsets"] = _estimated(asked, run, groups, passes, seed)
         cheap = "subsets"
     chosen = _chosen(exact, found[cheap].value[0], len(sources))
     found["exact"] = _exact(asked, run, groups, chosen, len(sources))
-    leading = found["exact"].value if len(chosen) == len(sources) else found[cheap].value
+    lost = found["exact"].value[0]
+    source = int(np.nanargmax(lost) if chosen else np.argmax(found[cheap].value[0]))
     support = supported(
         run,
         groups,
@@ -134,8 +136,7 @@ def ground(
         asked.prompt([]),
         [asked.prompt(shuffled(given, random.Random(int(seed) + n))) for n in range(shuffles)],
     )
-    source = int(np.argmax(leading[0]))
-    table = _heads(run, mass, sources[source], source, weights, heads)
+    table, together = _heads(run, mass, logit, sources[source], source, heads)
     return Grounding(
         model=scope.name,
         messages=tuple({k: str(v) for k, v in one.items()} for one in said),
@@ -147,6 +148,7 @@ def ground(
         scores=_frame(found, sources),
         support=support,
         table=table,
+        together=together,
         notes=tuple(notes),
     )
 
@@ -208,7 +210,7 @@ def _characters(prompt: Prompt) -> tuple[tuple[int, int], ...]:
 
 def _cheap(
     mass: HeadMass,
-    logit: Floats | None,
+    logit: Mapping[int, Floats] | None,
     weights: HeadWeights | None,
     groups: Sequence[NDArray[np.intp]],
 ) -> dict[str, _Scored]:
@@ -221,7 +223,7 @@ def _cheap(
     if mass.norm is not None:
         found["norm"] = by_sentence(mass.norm.mean((0, 1)))
     if logit is not None:
-        found["logit"] = by_sentence(logit)
+        found["logit"] = by_sentence(sum_of_heads(logit))
     if weights is not None:
         found["learned"] = by_sentence(weights.score(mass.attention))
     return found
@@ -268,31 +270,43 @@ def _estimated(
 def _heads(
     run: AnswerPasses,
     mass: HeadMass,
+    logit: Mapping[int, Floats] | None,
     source: Source,
     at: int,
-    weights: HeadWeights | None,
     count: int,
-) -> pd.DataFrame:
-    """Every head's attention to the source that matters most; of some, what cutting it costs."""
+) -> tuple[pd.DataFrame, float | None]:
+    """Every head's part in the source that matters most; of some, what cutting them costs.
+
+    Heads are proposed by what they move from there into the answer's logits, or by their attention.
+    """
     import pandas as pd
 
-    shares = mass.attention[..., at].mean(2)  # layer × head
-    proposed = shares if weights is None else np.maximum(shares * weights.array, 0.0)
-    order = np.dstack(np.unravel_index(np.argsort(-proposed, axis=None), shares.shape))[0]
-    layers = mass.layers
-    candidates: list[Head] = [(layers[int(row)], int(head)) for row, head in order[:count]]
+    shares, copied = (given[..., at].mean(2) for given in (mass.attention, mass.copied))
+    layers, proposed = mass.layers, shares
+    if logit is not None:
+        proposed = np.full(shares.shape, -np.inf)
+        for layer, moved in logit.items():
+            proposed[layers.index(layer), : len(moved)] = moved[..., at].sum(1)
+    order = np.argsort(-proposed, axis=None)[: min(count, int(np.isfinite(proposed).sum()))]
+    together: float | None = None
+    candidates: list[Head] = [
+        (layers[int(row)], int(head))
+        for row, head in zip(*np.unravel_index(order, shares.shape), strict=True)
+    ]
     rows: list[dict[str, Any]] = [
-        {"layer": layers[row], "head": head, "measure": "attention", "value": float(value)}
-        for (row, head), value in np.ndenumerate(shares)
+        {"layer": layers[row], "head": head, "measure": measure, "value": float(value)}
+        for measure, values in (("mass", shares), ("retrieval", copied))
+        for (row, head), value in np.ndenumerate(values)
     ]
     if candidates:
-        lost = cut_heads(run, candidates, source.name).sum(1)
+        cuts = [*([one] for one in candidates), candidates]
+        *lost, together = map(float, cut_heads(run, cuts, source.name).sum(1))
         rows += [
-            {"layer": layer, "head": head, "measure": "knockout", "value": float(value)}
+            {"layer": layer, "head": head, "measure": "knockout", "value": value}
             for (layer, head), value in zip(candidates, lost, strict=True)
         ]
     frame = pd.DataFrame(rows)
-    return tidy(frame, kind="decoder", count=run.first.said, source=source.name)
+    return tidy(frame, kind="decoder", count=run.first.said, source=source.name), together
 
 
 def _frame(found: dict[str, _Scored], sources: Sequence[Source]) -> pd.DataFrame:

@@ -13,31 +13,38 @@ from headscope.capture import Call
 from headscope.grounding.passes import AnswerPasses
 
 Head = tuple[int, int]
-AT_ONCE = 16  # heads cut in one pass, a row each
+AT_ONCE = 16  # cuts made in one pass, a row each
 
 
-def cut_heads(passes: AnswerPasses, heads: Sequence[Head], source: str) -> NDArray[np.float64]:
-    """heads × tokens of the answer: the log-probability lost with each head's attention cut.
+def cut_heads(
+    passes: AnswerPasses, cuts: Sequence[Sequence[Head]], source: str
+) -> NDArray[np.float64]:
+    """cuts × tokens of the answer: the log-probability lost with the attention of each cut's heads.
 
     The keys and values of the prompt stay as they were; only the answer is read again.
     """
     keys = torch.from_numpy(passes.first.members([source])[0])
     lost: list[NDArray[np.float64]] = []
-    for start in range(0, len(heads), AT_ONCE):
-        some = heads[start : start + AT_ONCE]
-        cut = _Cut(some, keys, passes.first.said)
-        lost.append(passes.log_probabilities - passes.again(len(some), cut))
+    for start in range(0, len(cuts), AT_ONCE):
+        some = cuts[start : start + AT_ONCE]
+        sink = _Cut(some, keys, passes.first.said)
+        lost.append(passes.log_probabilities - passes.again(len(some), sink))
     return np.concatenate(lost)
 
 
 class _Cut:
-    """In row r of the batch, head r attends to the source no more; what is left sums to one."""
+    """In row r of the batch the heads of cut r skip the source; what is left sums to one."""
 
-    def __init__(self, heads: Sequence[Head], keys: Tensor, queries: int) -> None:
-        self._heads, self._keys, self._queries = heads, keys, queries
+    def __init__(self, cuts: Sequence[Sequence[Head]], keys: Tensor, queries: int) -> None:
+        self._cuts, self._keys, self._queries = cuts, keys, queries
 
     def __call__(self, call: Call) -> Tensor | None:
-        rows = [(row, head) for row, (layer, head) in enumerate(self._heads) if layer == call.layer]
+        rows = [
+            (row, head)
+            for row, heads in enumerate(self._cuts)
+            for layer, head in heads
+            if layer == call.layer
+        ]
         if call.kind != "decoder" or not rows:
             return None
         weights = call.weights.clone()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 AT_ONCE = 2**24  # weights made together
 
 
-def logit_by_source(scope: Scope, prompt: Prompt, names: list[str]) -> NDArray[np.float64] | None:
-    """answer token × source: the token's logit above the mean of all tokens, by where it is from.
+def logit_by_source(
+    scope: Scope, prompt: Prompt, names: list[str]
+) -> dict[int, NDArray[np.float64]] | None:
+    """By layer: head × answer token × source, the token's logit above the mean of all tokens.
 
     None where the model's logits are no sum of what heads and MLPs write. What passes through a
     later layer is that layer's own writing, so only direct paths count.
@@ -48,7 +51,7 @@ def logit_by_source(scope: Scope, prompt: Prompt, names: list[str]) -> NDArray[n
         above = (logits.gather(-1, said)[:, 0] - logits.mean(-1)).sum()
         leaves = [one for one in traced.leaves if id(one.module) in found.projections]
         slopes: Any = torch.autograd.grad(above, [one.value for one in leaves], allow_unused=True)
-    moved = torch.zeros(rows.shape[1], len(names), dtype=torch.float64)
+    moved: dict[int, NDArray[np.float64]] = {}
     for leaf, slope in zip(leaves, slopes, strict=True):
         own = found.projections[id(leaf.module)]
         attended = traced.attended.get((own.kind, own.layer))
@@ -58,13 +61,18 @@ def logit_by_source(scope: Scope, prompt: Prompt, names: list[str]) -> NDArray[n
             continue
         here = leaf.at(rows, slope)[0].double()  # r hidden
         back = (here @ weight_of(leaf.module).double().T).unflatten(-1, (own.heads, -1))
-        moved += _summed(attended, back, rows, members)
-    return moved.numpy()
+        moved[own.layer] = _summed(attended, back, rows, members).numpy()
+    return moved
+
+
+def sum_of_heads(moved: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """answer token × source, over the heads of all layers."""
+    return np.sum([one.sum(0) for one in moved.values()], axis=0)
 
 
 @torch.no_grad()
 def _summed(attended: Attended, back: Tensor, rows: Tensor, members: Tensor) -> Tensor:
-    """r n: α_ij (v_j · W_O slope_i), summed over heads and over the keys of each source."""
+    """h r n: α_ij (v_j · W_O slope_i), summed over the keys of each source."""
     values = attended.values[0].double()
     spread = values.repeat_interleave(attended.heads // len(values), dim=0)  # h s d
     at_once = max(1, AT_ONCE // spread[..., 0].numel())
@@ -72,5 +80,5 @@ def _summed(attended: Attended, back: Tensor, rows: Tensor, members: Tensor) -> 
     for some in torch.arange(rows.shape[1], device=rows.device).split(at_once):
         towards = torch.einsum("rhd,hsd->hrs", back[some], spread)
         weights = attended.weights_of(rows[:, some])[0].double()
-        found.append((weights * towards).sum(0).cpu() @ members)
-    return torch.cat(found)
+        found.append((weights * towards).cpu() @ members)
+    return torch.cat(found, 1)

@@ -26,8 +26,10 @@ AT_ONCE = 2**24  # weights made together
 class HeadMass:
     """A sink: attention of some queries, summed over the keys of each source (sources × keys).
 
-    `attention` and `norm` are layer × head × query × source. The second weighs each key by the
-    length of what its head moves from there, and is None where values cannot be read.
+    `attention`, `norm` and `copied` are layer × head × query × source. The second weighs each key
+    by the length of what its head moves from there, and is None where values cannot be read. The
+    third, for `ids` alone, is 1 where a head's strongest key lies in the source and is the token
+    that is said next: what makes a retrieval head (Wu et al. 2024).
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class HeadMass:
         *,
         norms: bool = True,
         layers: Collection[int] | None = None,
+        ids: Tensor | None = None,
     ) -> None:
         self._scope = scope
         self._rows = torch.tensor(list(rows))
@@ -45,6 +48,8 @@ class HeadMass:
         self._wanted = layers
         self._attention: dict[int, Floats] = {}
         self._norm: dict[int, Floats] = {}
+        self._copied: dict[int, Floats] = {}
+        self._ids = ids  # n, with the token that follows each query
         self._norms = norms
         _ = scope.description  # watches which module takes the heads' outputs
 
@@ -59,12 +64,19 @@ class HeadMass:
         at_once = max(1, AT_ONCE // max(1, call.heads * keys))
         plain: list[Tensor] = []
         weighed: list[Tensor] = []
+        copied: list[Tensor] = []
         for some in rows.split(at_once):
             weights = weight_rows(call, some)[0].float()  # h r s
             plain.append(weights @ members)
+            if self._ids is not None:
+                strongest, ids = weights.argmax(-1), self._ids.to(device)  # h r
+                same = ids[strongest] == ids[some + 1]
+                copied.append(members[strongest] * same[..., None])
             if factor is not None:
                 weighed.append((weights * factor[:, None]) @ members)
         self._attention[call.layer] = torch.cat(plain, 1).cpu().numpy()
+        if copied:
+            self._copied[call.layer] = torch.cat(copied, 1).cpu().numpy()
         if weighed:
             self._norm[call.layer] = torch.cat(weighed, 1).cpu().numpy()
 
@@ -89,6 +101,10 @@ class HeadMass:
     @property
     def norm(self) -> Floats | None:
         return _stacked(self._norm) if len(self._norm) == len(self._attention) else None
+
+    @property
+    def copied(self) -> Floats:
+        return _stacked(self._copied)
 
 
 def _stacked(found: dict[int, Floats]) -> Floats:

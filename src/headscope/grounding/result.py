@@ -20,9 +20,9 @@ TITLES = {
     "exact": "log-probability lost without the source (nats)",
     "subsets": "log-probability added by the source, estimated from random subsets (nats)",
     "learned": "attention by learned head weights",
-    "attention": "share of attention, mean over heads",
-    "norm": "attention weighted by the length of what is moved",
     "logit": "part of the answer's logits that came from the source",
+    "norm": "attention weighted by the length of what is moved",
+    "attention": "share of attention, mean over heads",
 }
 
 
@@ -31,8 +31,9 @@ class Grounding(HeadResult):
     """Sources by answer sentence and method, verdicts in words, and the heads that carried them.
 
     `scores` has a row per sentence (-1: the whole answer), source and method; `support` one per
-    sentence; `table` one per head: its attention to the source that matters most, and what the
-    answer loses with that attention cut.
+    sentence; `table` one per head: its attention to the source that matters most (mass), the share
+    of the answer's tokens that it copies from there (retrieval), and what the answer loses with
+    that attention cut (knockout). `together` is what it loses with all of those heads cut at once.
     """
 
     model: str
@@ -45,6 +46,7 @@ class Grounding(HeadResult):
     scores: pd.DataFrame
     support: pd.DataFrame
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
+    together: float | None = None  # nats
     notes: tuple[str, ...] = field(default=())
 
     holds: ClassVar[tuple[type, ...]] = (Source,)

@@ -224,7 +224,8 @@ def titled(documents: Sequence[Document] | Mapping[str, str]) -> list[tuple[str,
                 f"Document {number} is a text, or has one under 'text', not {one!r:.60}."
             )
         if not text.strip():
-            raise BadInput(f"Document {number} is empty; leave it out.")
+            named = f" ({title})" if title else ""
+            raise BadInput(f"Document {number}{named} is empty; leave it out.")
         found.append((str(title or ""), text))
     return found
 

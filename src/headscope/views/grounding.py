@@ -61,6 +61,7 @@ def build(
     if reading is not None:
         first = {"kind": reading.part().kind, "layer": reading.part().numbers[0], "head": 0, **at}
         data = frame(NAME, reading, {**first, "heads": [first["head"]], **state}, sending)
+        header = {**header, "caption": _caption(source)}
         return joined(data, header, view_data({}, buffers))
     return view_data(
         {
@@ -122,17 +123,22 @@ def _heads(source: Grounding) -> dict[str, Any]:
     """The heads that were cut, the costliest first."""
     table: Any = source.table
     cut = table[table["measure"] == "knockout"].sort_values("value", ascending=False)
-    seen = table[table["measure"] == "attention"].set_index(["layer", "head"])["value"]
+    seen, copied = (
+        table[table["measure"] == name].set_index(["layer", "head"])["value"]
+        for name in ("mass", "retrieval")
+    )
     heads = [
         {
             "layer": int(row.layer),
             "head": int(row.head),
             "attention": round(float(seen[(row.layer, row.head)]), 4),
+            "copied": round(float(copied[(row.layer, row.head)]), 4),
             "lost": round(float(row.value), 4),
         }
         for row in cut.itertuples()
     ]
-    return {"heads": heads, "source": str(table["source"].iloc[0])}
+    together = None if source.together is None else round(source.together, 4)
+    return {"heads": heads, "source": str(table["source"].iloc[0]), "together": together}
 
 
 def _caption(source: Grounding) -> str:

@@ -129,12 +129,13 @@ export interface Rotary {
   start: number;
 }
 
-/** Heads that share their keys: maps (heads, t, s), q (heads, t, dim), k (1, s, dim). */
+/** Heads that share their keys: maps (heads, t, s), q (heads, t, dim), k and v (1, s, dim). */
 export interface Piece {
   heads: number[];
   maps?: BufferReference | null;
   q?: BufferReference | null;
   k?: BufferReference | null;
+  v?: BufferReference | null;
 }
 
 /** dense: (heads | 1, t, s). relative: (heads | 1, t + s - 1), at index j - i + t - 1. */
@@ -159,6 +160,8 @@ export interface Layer {
   q?: BufferReference | null;
   /** float32 (groups, s, dim), after rotary, not repeated. */
   k?: BufferReference | null;
+  /** float32 (groups, s, size), where values were kept. */
+  v?: BufferReference | null;
   /** Some heads alone, where a page has a budget or the text is long. */
   pieces?: Piece[];
 }
@@ -433,6 +436,8 @@ export interface GroundedHead {
   layer: number;
   head: number;
   attention: number;
+  /** Share of the answer's tokens that are the head's strongest key in the source. */
+  copied: number;
   /** Of the answer's log-probability, with the head's attention to the source cut. */
   lost: number;
 }
@@ -456,6 +461,8 @@ export interface GroundingHeader {
   heads: GroundedHead[];
   /** That the heads' attention goes to. */
   source: string;
+  /** Lost with all of these heads cut at once. */
+  together: number | null;
 }
 
 /** What wrote into a query or key; layer and head are those of a head. */

@@ -214,6 +214,8 @@ class GroundedHead(Wire, kw_only=True):
     layer: int
     head: int
     attention: float
+    copied: float
+    """Share of the answer's tokens that are the head's strongest key in the source."""
     lost: float
     """Of the answer's log-probability, with the head's attention to the source cut."""
 
@@ -237,6 +239,8 @@ class GroundingHeader(Wire, kw_only=True):
     heads: list[GroundedHead]
     source: str
     """That the heads' attention goes to."""
+    together: float | None
+    """Lost with all of these heads cut at once."""
 
 
 class ScoreWriter(Wire, kw_only=True):

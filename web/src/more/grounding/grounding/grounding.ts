@@ -134,17 +134,28 @@ export class GroundingView implements View {
   }
 
   private heads(): HTMLElement[] {
-    const { heads, source } = this.header;
+    const { heads, source, together } = this.header;
     if (!heads.length) return [];
     const opens = this.context.reading.parts.length > 0;
-    const rows = heads.map(({ layer, head, attention, lost }) => {
+    const rows = heads.map(({ layer, head, attention, copied, lost }) => {
       const name = `${layer}-${head}`;
-      const button = make("button", { type: "button", "data-control": `h${name}` }, name);
+      const button = make("button", { type: "button", "data-control": `h${name}`, title: "Show this head in the text view" }, name);
       button.addEventListener("click", () => this.context.store.set({ view: "text", layer, head, heads: [head] }));
-      return make("tr", {}, make("td", {}, opens ? button : name), make("td", {}, attention.toFixed(3)), make("td", {}, valueText(lost)));
+      const cells = [attention.toFixed(3), `${Math.round(100 * copied)} %`, valueText(lost)].map((text) => make("td", {}, text));
+      return make("tr", {}, make("td", {}, opens ? button : name), ...cells);
     });
-    const titles = ["head", "attention", "lost when cut (nats)"].map((title) => make("th", {}, title));
-    return [make("h2", {}, `Heads that carried it, from the answer to ${source}`), make("table", { class: "gr-heads" }, make("tr", {}, ...titles), ...rows)];
+    const titles: [string, string][] = [
+      ["head", "Layer and head, from 0"],
+      ["attention", `Share of its attention from the answer that goes to ${source}`],
+      ["copies", `Share of the answer's tokens that the head attends to most in ${source} and that are said next`],
+      ["lost when cut (nats)", "What the answer's log-probability loses without this attention"],
+    ];
+    const all = together === null ? [] : [make("p", { class: "gr-together" }, `All ${heads.length} cut together: ${valueText(together)} nats.`)];
+    return [
+      make("h2", {}, `Heads from the answer to ${source}`),
+      make("table", { class: "gr-heads" }, make("tr", {}, ...titles.map(([text, title]) => make("th", { title }, text))), ...rows),
+      ...all,
+    ];
   }
 
   private drawRight(): void {

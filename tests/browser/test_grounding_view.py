@@ -1,0 +1,89 @@
+"""The grounding page: sentences shade documents, methods and heads are chosen, nothing runs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from playwright.sync_api import expect
+
+import headscope as hs
+from headscope.grounding.result import Grounding
+from tests.browser.looking import Seen, until
+from tests.reading.test_conversation import scope_with
+from tests.text.test_chat import TEMPLATES
+
+HURT = "</script><script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+WORDS = "the cat sat on a mat he ran to it two red green blue house tree store bought dog".split()
+LIMIT = 25_000_000  # bytes of a page
+
+
+def grounded(documents: list[str], answer: str) -> tuple[Grounding, hs.Reading]:
+    scope = scope_with(TEMPLATES["chatml"], positions=40_000)
+    found = hs.ground(scope, "the cat ?", documents, answer, heads=2, shuffles=1)
+    return found, scope.read(messages="the cat ?", documents=documents, answer=answer)
+
+
+def shades(seen: Seen) -> list[float]:
+    seen.painted()
+    return (
+        seen.view()
+        .locator(".gr-document mark")
+        .evaluate_all("marks => marks.map(one => Number(one.style.getPropertyValue('--share')))")
+    )
+
+
+def test_a_sentence_shades_documents_by_the_chosen_method(show):
+    found, reading = grounded(["a cat sat .", "the dog ran .", "one two"], "the cat ran . it sat .")
+    seen = show(hs.grounding_view(found, reading=reading))
+    view = seen.view()
+
+    def shaded_by(method: str, sentence: int) -> bool:
+        values = found.by_source(method, sentence).set_index("source")["value"].abs()
+        wanted = [float(values[one.name] / values.max()) for one in found.sources]
+        return until(seen.page, lambda: shades(seen) == pytest.approx(wanted, abs=1e-3))
+
+    assert shaded_by("exact", -1)
+    first = view.locator('[data-control="s1"]')
+    first.hover()
+    expect(view.locator(".gr-verdict")).to_contain_text("This sentence")
+    assert shaded_by("exact", 0)
+    first.click()
+    expect(view.locator('[data-control="s1"]')).to_have_attribute("aria-pressed", "true")
+    view.locator('[data-control="method"]').select_option("norm")
+    seen.away()
+    assert shaded_by("norm", 0)
+    view.locator(".gr-document mark").first.hover()
+    expect(seen.tooltip()).to_contain_text("exact")
+    expect(view.locator(".gr-together")).to_contain_text("2 cut together")
+    head = view.locator(".gr-heads button").first
+    name = head.inner_text()
+    head.click()
+    assert until(seen.page, lambda: seen.state()["view"] == "text")
+    assert f"{seen.state()['layer']}-{seen.state()['head']}" == name
+    assert not seen.errors and len(seen.requests) == 1
+
+
+def test_hostile_documents_and_answers_are_inert(show):
+    found, reading = grounded([f"a cat {HURT} sat .", "two"], f"the cat {HURT}")
+    seen = show(hs.grounding_view(found, reading=reading))
+    assert seen.page.evaluate("window.hurt") is None and not seen.errors
+    assert seen.view().locator(".gr-document p").first.inner_text() == f"a cat {HURT} sat ."
+    assert seen.view().locator(".gr-answer").inner_text() == f"the cat {HURT}"
+
+
+@pytest.fixture(scope="module")
+def many() -> hs.View:
+    chance = random.Random(0)
+    documents = [" ".join(chance.choices(WORDS, k=499)) + " ." for _ in range(30)]
+    return hs.grounding_view(grounded(documents, "the cat ran . it sat .")[0])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_thirty_documents_of_five_hundred_tokens_fit_a_page(show, many, width):
+    assert len(many.html().encode()) < LIMIT
+    seen = show(many, viewport={"width": width, "height": 844})
+    assert seen.view().locator(".gr-document").count() == 30
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    seen.view().locator('[data-control="s2"]').click()
+    expect(seen.view().locator(".gr-verdict")).to_contain_text("This sentence")
