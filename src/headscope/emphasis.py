@@ -21,7 +21,7 @@ from headscope.models.loading_report import check_weights
 from headscope.reading.predict import Prediction
 from headscope.results import HeadResult, tidy
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
-from headscope.statistics.significance import FEWEST
+from headscope.statistics.significance import mean_interval
 from headscope.tasks.metrics import METRICS
 from headscope.tasks.questions import Questions, token_answers, token_losses
 from headscope.tasks.significance import mean_test
@@ -291,14 +291,14 @@ def _held_out(
             ]
         )
         gain = before - after
-        reach = 1.96 * gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) >= FEWEST else np.nan
+        low, high = mean_interval(gain)
         rows.append(
             {
                 "heads": name,
                 "examples": len(gain),
                 "gain": float(gain.mean()),
-                "low": float(gain.mean() - reach),
-                "high": float(gain.mean() + reach),
+                "low": float(low),
+                "high": float(high),
             }
         )
     return rows

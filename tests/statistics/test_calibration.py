@@ -1,4 +1,4 @@
-"""p-values and intervals of surveys, probes, patterns, atlases and clusters hold what they claim.
+"""p-values and intervals hold what they claim, those of every kind of result.
 
 Those of ablations and patching are in tests/tasks/test_calibration.py.
 """
@@ -10,16 +10,26 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from scipy.special import ndtri
 
 from headscope.atlas.collecting.counts import Counts
 from headscope.atlas.profiles import _columns, _query_tokens
+from headscope.checkpoints.change import change_point
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
+from headscope.grounding.monitors.fit import auroc_interval
 from headscope.patterns.evidence import p_values
 from headscope.probes.relations.heads import probe_relations
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
-from headscope.statistics.significance import FEWEST, Replicates, holm
+from headscope.statistics.significance import (
+    FEWEST,
+    Replicates,
+    holm,
+    mean_interval,
+    rank_interval,
+)
+from headscope.tasks.metrics import rank_correlation
 from tests.tiny import WORDS, tiny_scope
 
 SIZES = (1, 2, 3, 5, 10, 30, 100)
@@ -132,7 +142,60 @@ def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     return np.pad(p < 0.05, (0, 6 - len(p))).astype(float)
 
 
+def mean_of_few_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Whether the interval of a mean gain, or of a rank correlation's mean, misses 0."""
+    low, high = mean_interval(chance.normal(size=(WIDTH, n)))
+    return np.where(np.isnan(low), np.nan, (low > 0) | (high < 0))
+
+
+def monitor_interval(true: float):
+    """Whether the interval of an AUROC misses the truth: two normal scores so far apart."""
+
+    def missed(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        labels, alone = np.arange(n) % 2 == 0, np.arange(n)
+        scores = chance.normal(size=n) + np.sqrt(2) * ndtri(true) * labels
+        if n == 1:
+            return np.array([np.nan])  # one label alone has no AUROC
+        low, high = auroc_interval(scores, labels, alone, chance, 200)
+        return np.array([np.nan if np.isnan(low) else not low <= true <= high])
+
+    return missed
+
+
+def agreement_interval(true: float):
+    """Whether the interval of a rank correlation misses the truth."""
+    rank = 6 / np.pi * np.arcsin(true / 2)
+
+    def missed(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        one = chance.normal(size=n)
+        other = true * one + np.sqrt(1 - true**2) * chance.normal(size=n)
+        low, high = rank_interval(rank_correlation(one, other) if n > 2 else np.nan, n)
+        return np.array([np.nan if np.isnan(low) else not low <= rank <= high])
+
+    return missed
+
+
+def change_interval(size: float):
+    """Whether the interval of a change point misses the step at which a level rose."""
+
+    def missed(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        at = int(chance.integers(2, n - 1)) if n > 3 else 1
+        found = change_point(
+            np.arange(n), chance.normal(size=n) + size * (np.arange(n) >= at), trial
+        )
+        return np.array([np.nan if found is None else not found.low <= at <= found.high])
+
+    return missed
+
+
 NULLS = {
+    "interval of a mean gain": (mean_of_few_interval, TRIALS),
+    "interval of an AUROC, .5": (monitor_interval(0.5), 200),
+    "interval of an AUROC, .9": (monitor_interval(0.9), 200),
+    "interval of an agreement, 0": (agreement_interval(0.0), 400),
+    "interval of an agreement, .8": (agreement_interval(0.8), 400),
+    "interval of a change, small": (change_interval(1.0), 400),
+    "interval of a change, large": (change_interval(3.0), 400),
     "interval of a survey": (survey_interval, TRIALS),
     "interval of a probe, .7": (probe_interval(0.7), TRIALS),
     "interval of a probe, .95": (probe_interval(0.95), TRIALS),

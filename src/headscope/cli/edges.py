@@ -79,9 +79,9 @@ def edges(
         )
     if exact:
         low, high = found.agreement_interval
+        reach = f" ({low:.2f} to {high:.2f})" if low == low else ""
         out.print(
-            f"scores and exact effects agree in rank: {found.agreement:.2f} ({low:.2f} to "
-            f"{high:.2f})",
+            f"scores and exact effects agree in rank: {found.agreement:.2f}{reach}",
             highlight=False,
         )
     if not whole:

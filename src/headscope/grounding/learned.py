@@ -25,6 +25,7 @@ from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.runs.identity import model_fingerprint
 from headscope.runs.run import Progress, ProgressCallback, showing
+from headscope.statistics.significance import mean_interval
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -144,15 +145,16 @@ def fit_head_weights(
         float(np.argmax(predicted[groups == n]) == np.argmax(y[groups == n]))
         for n in range(len(asked))
     ]
-    low, high = _interval(np.array(ranked), seed)
+    known = np.array([one for one in ranked if np.isfinite(one)])
+    low, high = mean_interval(known) if len(known) else (np.nan, np.nan)
     found = _fit(x, y, alpha).reshape(shape)
     return HeadWeights(
         model=scope.name,
         fingerprint=model_fingerprint(scope.model),
         weights=tuple(tuple(map(float, row)) for row in found),
         correlation=_mean(ranked),
-        low=low,
-        high=high,
+        low=float(low),
+        high=float(high),
         first=float(np.mean(first)),
         questions=len(asked),
         alpha=alpha,
@@ -233,13 +235,3 @@ def _rank(one: Floats, two: Floats) -> float:
         return float("nan")
     found: Any = spearmanr(one, two)
     return float(found.statistic)
-
-
-def _interval(values: Floats, seed: int) -> tuple[float, float]:
-    """Of the mean over questions: 95 %, by resampling them."""
-    known = values[np.isfinite(values)]
-    if not known.size:
-        return 0.0, 0.0
-    draws = np.random.default_rng(seed).choice(known, (1000, len(known))).mean(1)
-    low, high = np.percentile(draws, (2.5, 97.5))
-    return float(low), float(high)

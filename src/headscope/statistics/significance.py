@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,8 +132,6 @@ class Replicates:
 
         `share`: each value is a number of hits among its count.
         """
-        from scipy.special import stdtrit
-
         sums, counts, units = self.whole
         with np.errstate(invalid="ignore", divide="ignore"):
             value, means = sums / counts, self.sums / self.counts
@@ -142,12 +141,53 @@ class Replicates:
             return found
         n, value = units[there], value[there]
         square = np.nanvar(means[:, there], axis=0) * n / (n - 1)
-        reach = stdtrit(n - 1, (1 + level) / 2)
+        reach = _reach(n, level)
         if share:
             found[:, there] = _wilson(value, square, n, counts[there], reach)
         else:
             found[:, there] = value + np.array([[-1], [1]]) * reach * np.sqrt(square)
         return found
+
+
+def _reach(units: Any, level: float) -> Any:
+    """How many standard errors a t-interval reaches to each side."""
+    from scipy.special import stdtrit
+
+    return stdtrit(units - 1, (1 + level) / 2)
+
+
+def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Of means over the last axis: t-intervals, NaN where there are fewer than `FEWEST` values."""
+    n, mean = values.shape[-1], values.mean(-1)
+    if n < FEWEST:
+        return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    reach = _reach(n, level) * values.std(-1, ddof=1) / np.sqrt(n)
+    return mean - reach, mean + reach
+
+
+def share_interval(
+    value: float, square: float, units: int, fewest: int, level: float = 0.95
+) -> tuple[float, float]:
+    """Of a share (or an AUROC) with a squared error over units: Wilson's, NaN below `FEWEST`.
+
+    `fewest` is how many units speak where all agree and there is no error.
+    """
+    if units < FEWEST:
+        return np.nan, np.nan
+    given = (value, square * units / (units - 1), fewest, units)
+    low, high = _wilson(*(np.array([one], float) for one in given), _reach(units, level))
+    return float(low[0]), float(high[0])
+
+
+def rank_interval(correlation: float, units: int, level: float = 0.95) -> tuple[float, float]:
+    """Of a rank correlation over units (Bonett and Wright 2000), NaN below `FEWEST`."""
+    if units < FEWEST or not np.isfinite(correlation):
+        return np.nan, np.nan
+    reach = _reach(units - 1, level) * np.sqrt((1 + correlation**2 / 2) / (units - 3))
+    most = 1 - units**-2.0  # complete agreement of few is not certainty
+    centre = np.arctanh(np.clip(correlation, -most, most))
+    low, high = np.tanh(centre - reach), np.tanh(centre + reach)
+    return float(min(low, correlation)), float(max(high, correlation))
 
 
 def _wilson(value: Array, square: Array, units: Array, cases: Array, reach: Array) -> Array:

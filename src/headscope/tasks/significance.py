@@ -14,7 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from headscope.statistics.significance import CHUNK, FEWEST, deals, holm, sign_flip, warn_few
+from headscope.statistics.significance import (
+    CHUNK,
+    FEWEST,
+    deals,
+    holm,
+    mean_interval,
+    sign_flip,
+    warn_few,
+)
 from headscope.tasks.metrics import Metric, rank_correlation
 
 Array = np.ndarray
@@ -77,10 +85,10 @@ def mean_test(values: Array, *, seed: int = 0, unit: str = "examples") -> Differ
         warn_few(n, unit)
         none = np.full(edits, np.nan)
         return Differences(mean, none, none, none, none, none)
-    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(1, ddof=1) / np.sqrt(n)
+    low, high = mean_interval(values, LEVEL)
     p = sign_flip(values, enough_draws(edits), seed)
     bh = stats.false_discovery_control(p, method="bh")
-    return Differences(mean, mean - reach, mean + reach, p, holm(p), bh)
+    return Differences(mean, low, high, p, holm(p), bh)
 
 
 def mcnemar(before: Array, after: Array) -> Array:

@@ -14,12 +14,11 @@ from headscope.circuits.graph.nodes import Node, StreamGraph
 from headscope.circuits.patching.result import Floats, intervals_of, share_of
 from headscope.files import atomic_path
 from headscope.results import HeadResult, tidy
+from headscope.statistics.significance import rank_interval
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-DRAWS = 1000  # of the bootstrap over edges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,17 +138,8 @@ class Edges(HeadResult):
 
     @property
     def agreement_interval(self) -> tuple[float, float]:
-        """The 95 % interval of `agreement`, by resampling the edges patched."""
-        from headscope.tasks.metrics import rank_correlation
-
-        if len(self.patched) < 3:
-            return float("nan"), float("nan")
-        scores = np.array([self.scores[at] for at in self.patched])
-        luck = np.random.default_rng(self.seed)
-        drawn = luck.integers(0, len(scores), (DRAWS, len(scores)))
-        found = [rank_correlation(scores[one], self.exact[one]) for one in drawn]
-        low, high = np.nanpercentile(found, (2.5, 97.5))
-        return float(low), float(high)
+        """The 95 % interval of `agreement` over the edges patched; NaN where they are few."""
+        return rank_interval(self.agreement, len(self.patched))
 
     def beside(self, *others: Edges) -> pd.DataFrame:
         """A row per result, this one first: size, faithfulness, and what each shares with this one.

@@ -16,6 +16,8 @@ from headscope.grounding.monitors.monitor import Monitor, MonitoredHead
 from headscope.grounding.monitors.shares import Looks, looks_of, shares_of
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 from headscope.runs.identity import model_fingerprint
+from headscope.statistics.significance import FEWEST as FEW_UNITS
+from headscope.statistics.significance import share_interval
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -122,7 +124,7 @@ def _monitor(
     folds = _Folds(x, groups, heads)
     predicted = folds.held_out(labels)
     auroc = auroc_of(predicted, labels)
-    low, high = _interval(predicted, labels, groups, chance)
+    low, high = auroc_interval(predicted, labels, groups, chance)
     null = [
         auroc_of(folds.held_out(other), other)
         for other in (_shuffled(labels, groups, chance) for _ in range(shuffles))
@@ -211,19 +213,26 @@ def _fitted(x: Floats, labels: Bools) -> tuple[Floats, Floats, Floats, float]:
     return centre, scale, np.asarray(model.coef_[0], dtype=float), float(model.intercept_[0])
 
 
-def _interval(
-    scores: Floats, labels: Bools, groups: Ints, chance: np.random.Generator
+def auroc_interval(
+    scores: Floats,
+    labels: Bools,
+    groups: Ints,
+    chance: np.random.Generator,
+    resamples: int = DRAWS,
 ) -> tuple[float, float]:
-    """95 %, by resampling groups."""
+    """95 %, with the error that resampling groups gives; NaN where groups are few."""
     rows = [np.flatnonzero(groups == one) for one in np.unique(groups)]
+    if len(rows) < FEW_UNITS:
+        return np.nan, np.nan
     draws: list[float] = []
-    for _ in range(DRAWS):
+    for _ in range(resamples):
         some = np.concatenate([rows[at] for at in chance.integers(0, len(rows), len(rows))])
         own = labels[some]
         if own.any() and not own.all():
             draws.append(auroc_of(scores[some], own))
-    low, high = np.percentile(draws, (2.5, 97.5))
-    return float(low), float(high)
+    # where no example is out of order, the rarer label's are all that speak
+    fewest = min(len(np.unique(groups[labels == one])) for one in (True, False))
+    return share_interval(auroc_of(scores, labels), float(np.var(draws)), len(rows), fewest)
 
 
 def _shuffled(labels: Bools, groups: Ints, chance: np.random.Generator) -> Bools:
