@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.corpus.glove import load_glove
 from headscope.errors import BadInput
+from headscope.probes.all_heads.vectors import load_glove
 
 
 def test_a_glove_file_gives_lower_cased_vectors_and_zeros_for_the_unknown(tmp_path):

@@ -9,12 +9,10 @@ import torch
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput, HeadscopeError
-from headscope.probes.all_heads.attention_probe import AttentionProbe
-from headscope.probes.all_heads.distances_probe import DistancesProbe
 from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
+from headscope.probes.all_heads.networks import AttentionProbe, DistancesProbe, WordsProbe
 from headscope.probes.all_heads.run import probe_all_heads
 from headscope.probes.all_heads.training import carried, fit, right_branching, score
-from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.random_weights import with_random_weights
 from tests.full_disk import full_beyond
 from tests.probes.conftest import SENTENCES

@@ -8,8 +8,12 @@ import torch
 
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import BadInput
-from headscope.probes.features.attention import compare_features, probe_features
-from headscope.probes.features.sets import subject_verb_pairs, words_with
+from headscope.probes.features.attention import (
+    compare_features,
+    probe_features,
+    subject_verb_pairs,
+    words_with,
+)
 from headscope.probes.relations.heads import probe_relations
 from tests.probes.conftest import CAT, SENTENCES, sentence
 

@@ -169,21 +169,31 @@ def test_an_app_beyond_loopback_asks_for_its_token_and_keeps_it_in_a_cookie(mode
     assert client.get("/api/models").status_code == 200
 
 
-def test_a_half_sent_request_neither_lasts_nor_holds_up_the_end(models, monkeypatch):
-    monkeypatch.setattr("headscope.surfaces.app.guard.PATIENCE", 0.4)
+def half_sent(models, patience: float) -> tuple[socket.socket, uvicorn.Server, threading.Thread]:
+    """A request to a running app whose body does not come."""
     listening = _listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(models), **settings()))
+    server = uvicorn.Server(uvicorn.Config(create_app(models, patience=patience), **settings()))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    head = b"POST /api/read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
-    with socket.create_connection(listening.getsockname()) as slow:
-        slow.sendall(head)
-        assert b" 408 " in slow.recv(400)
-    monkeypatch.setattr("headscope.surfaces.app.guard.PATIENCE", 60)
-    with socket.create_connection(listening.getsockname()) as held:
-        held.sendall(head)
+    held = socket.create_connection(listening.getsockname())
+    held.sendall(b"POST /api/read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+    return held, server, thread
+
+
+def test_a_half_sent_request_does_not_last(models):
+    held, server, thread = half_sent(models, patience=0.4)
+    with held:
+        assert b" 408 " in held.recv(400)
+    server.should_exit = True
+    thread.join(40)
+    assert not thread.is_alive()
+
+
+def test_a_half_sent_request_does_not_hold_up_the_end(models):
+    held, server, thread = half_sent(models, patience=60)
+    with held:
         time.sleep(0.2)
         begun = time.monotonic()
         server.should_exit = True

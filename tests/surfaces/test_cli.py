@@ -78,7 +78,6 @@ def test_a_taken_or_impossible_port_gets_a_sentence():
 
 def test_the_bare_command_opens_the_app_on_loopback(monkeypatch):
     served = []
-    monkeypatch.setattr("headscope.cli.app.PORT", 0)
     monkeypatch.setattr("headscope.cli.app.serve", lambda *given, **named: served.append(given))
     monkeypatch.setattr("headscope.cli.app._listen", lambda host, port: _listen(host, 0))
     assert CliRunner().invoke(build(), []).exit_code == 0

@@ -78,9 +78,10 @@ class ExampleIndex:
             self._vectors = found.astype(np.float32)
         return self._vectors
 
-    def nearest(self, query: Vectors, n: int, exact: bool = False) -> Found:
+    def nearest(self, query: Vectors, n: int, exact: bool | None = None) -> Found:
         """The numbers of the n positions most like a unit vector, their cosines, and how found."""
-        if exact or len(self.positions) < INDEXED or not installed():
+        few = len(self.positions) < INDEXED if exact is None else exact
+        if few or not installed():
             return *_of_all(self.vectors, query, n), "every position"
         cells = self._opened()
         cosines, numbers = cells.search(query[None], min(n, len(self.positions)))

@@ -54,7 +54,7 @@ def nearest(
     n: int = 10,
     of: Of = "output",
     kind: Kind | None = None,
-    exact: bool = False,
+    exact: bool | None = None,
     around: int = 12,
 ) -> pd.DataFrame:
     """Examples in the atlas's texts most like one query of a text: document, query, likeness, text.
@@ -63,7 +63,8 @@ def nearest(
     decoder reads, and a query of `kind` "decoder" or "cross" is one of its tokens.
     `of="output"` compares what the head takes (Σ_j α_ij v_j), `of="query"` what it looks for (q).
     Large atlases are looked up in an index where faiss is installed, which may miss an example;
-    `by` says whether it was ("index") or every position was compared, as `exact=True` asks for.
+    `by` says whether it was ("index") or every position was compared. `exact=True` asks for the
+    latter, `exact=False` for the index whatever the atlas's size.
     """
     import pandas as pd
 

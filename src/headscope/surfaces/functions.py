@@ -3,16 +3,18 @@
 `hs.head_view(reading, layer, heads, theme="dark")` hands on what the view's `build` takes, and adds
 what every view takes: a theme, labels, whether q and k travel along, the bytes a page may take,
 the layers and queries it is narrowed to, and the options of the screen. A view that shows one head
-is given `head=` or a list of one as `heads=`; a view that shows several is given either.
+is given `head=` or a list of one as `heads=`; a view that shows several is given either. What
+`help()` says comes from the view's file (`MEANINGS`, `EXAMPLE`) and one list of meanings.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import textwrap
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from headscope.arguments import need_reading
 from headscope.errors import BadInput
@@ -20,13 +22,9 @@ from headscope.front_door import function_of
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
 from headscope.surfaces.view import View
-from headscope.surfaces.view_docs import docstring
 from headscope.views import Sending, ViewModule, discover
-from headscope.views.shared.labels import labels_for
+from headscope.views.shared.labels import Labels, labels_for
 from headscope.views.shared.state import SELECTION, checked, options_of, several
-
-if TYPE_CHECKING:
-    from headscope.views.shared.labels import Labels
 
 ViewFunction = Callable[..., View]
 NAMED = inspect.Parameter.KEYWORD_ONLY
@@ -175,3 +173,61 @@ def _narrowed(
     if not isinstance(source, Reading):
         raise BadInput("layers= and queries= narrow a reading, not a survey.")
     return source.narrowed(layers, queries)
+
+
+READING = 'hs.load().read("The cat sat on the mat.")'
+MEANINGS = {
+    "reading": "What the model read.",
+    "source": "What is shown.",
+    "layer": "The layer the view opens on; by default that of a clear head.",
+    "head": "The head the view opens on, counted from 0; by default a clear one.",
+    "heads": "The heads that are switched on, in place of `head`.",
+    "kind": '"encoder", "decoder" or "cross"; by default the first that there is.',
+    "query": "The token that is selected as the query; none by default.",
+    "key": "The token that is selected as the key; none by default.",
+    "theme": 'Colours: "auto" (the default, as the reader\'s screen), "light" or "dark".',
+    "labels": "Labels of heads; by default those found on this text, and none for ().",
+    "neurons": "Whether queries and keys travel with the page; by default where there is room.",
+    "budget": 'The most bytes of a page, such as "20 MB"; by default as many as it needs.',
+    "layers": "The layers that the page keeps; all by default.",
+    "queries": "The first query that the page keeps and the one after the last; all by default.",
+    "filter": 'From which sentence to which: "all" (the default), "aa", "ab", "ba" or "bb".',
+    "specials": 'Special tokens: "shown" (the default), "hidden", or "renormalised" without them.',
+    "first": 'The first token as a key: "shown" (the default) or "hidden".',
+    "unit": 'What is drawn as one: "tokens" (the default) or "words".',
+    "minimum": "Weights below it are left out; 0 by default.",
+    "scale": 'How opacity follows the weight: "linear" (the default) or "sqrt".',
+    "orientation": 'How tokens run: "vertical" (the default) or "horizontal".',
+    "direction": 'Of the script: "auto" (the default), "ltr" or "rtl".',
+    "thumbnails": 'Small pictures of heads: "maps" (the default) or "lines".',
+    "order": 'Heads by "number" (the default) or strongest "label" first.',
+    "find": "Only heads whose label contains this text; all by default.",
+    "sort": 'Neurons by "number" (the default) or by "contribution".',
+    "wrap": "Whether long rows of neurons wrap; False by default.",
+    "marked": "Numbers of neurons that are marked; none by default.",
+    "column": "The number that colours a map of heads; the first by default.",
+    "weighting": 'What is drawn: "weight" (the default), or "norm" or "logit" of what it moves.',
+    "x": "The measure on the horizontal axis; by default one that was measured.",
+    "y": "The measure on the vertical axis; by default one that was measured.",
+    "colour": "The measure that colours a point; the layer by default.",
+    "size": "The measure that sizes a point; by default all have one size.",
+    "panels": 'One plane of "heads" (the default), of "clusters", or one for each of "layers".',
+    "side": 'Whether the selected tokens are the "query" (the default) or the "key".',
+    "also": "Further selected tokens; none by default.",
+}
+
+
+def docstring(public: str, module: ViewModule, signature: inspect.Signature) -> str:
+    """Summary, Parameters, Returns and Examples."""
+    meanings = {**MEANINGS, **getattr(module, "MEANINGS", {})}
+    taken = [f"{name}\n    {meanings.get(name, 'An option of this view.')}"
+             for name in signature.parameters]  # fmt: skip
+    shown = getattr(module, "EXAMPLE", READING)
+    skip = "  # doctest: +SKIP" if "…" in shown else ""
+    sections: list[tuple[str, Any]] = [
+        ("Parameters", "\n".join(taken)),
+        ("Returns", 'View\n    Shows itself in a notebook; `save("page.html")` writes it.'),
+        ("Examples", f">>> import headscope as hs\n>>> view = hs.{public}({shown}){skip}"),
+    ]  # fmt: skip
+    about = textwrap.dedent(f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.")
+    return "\n\n".join([about, *(f"{name}\n{'-' * len(name)}\n{text}" for name, text in sections)])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from headscope.patterns.kinds.network import MapClassifier
-from headscope.patterns.kinds.picture import picture
+from headscope.patterns.kinds.picture import CHANNELS, picture
 from headscope.patterns.kinds.rules import KINDS
 from headscope.runs import State
 
@@ -21,6 +21,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.reading import Reading
+
+
+WIDTHS = (8, 8, 16, 16, 32, 32, 64, 64)
+
+
+class MapClassifier(nn.Module):
+    """Pictures (n, CHANNELS, SIZE, SIZE) to scores (n, kinds)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        before = CHANNELS
+        for index, width in enumerate(WIDTHS):
+            layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+            if index % 2 == 1 and index + 1 < len(WIDTHS):
+                layers.append(nn.MaxPool2d(2))
+            before = width
+        self.body = nn.Sequential(*layers)
+        # the mean says how much of a feature there is, the largest that there is one line of it
+        self.head = nn.Linear(2 * before, len(KINDS))
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        found = self.body(pictures)
+        pooled = torch.cat([found.mean((2, 3)), found.amax((2, 3))], dim=1)
+        return self.head(pooled)
+
 
 WEIGHTS = "weights.safetensors"
 AT_ONCE = 64

@@ -19,12 +19,10 @@ from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.identity import data_identity
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
-from headscope.probes.all_heads.attention_probe import AttentionProbe
-from headscope.probes.all_heads.distances_probe import DistancesProbe
 from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
+from headscope.probes.all_heads.networks import AttentionProbe, DistancesProbe, WordsProbe
 from headscope.probes.all_heads.training import EPOCHS, Score, carried, fit, right_branching, score
 from headscope.probes.all_heads.vectors import embedding_vectors, glove_vectors
-from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.data import Data
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.probe_run import probe_run

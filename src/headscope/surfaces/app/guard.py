@@ -42,8 +42,9 @@ class Guard:
         hosts: Collection[str],
         headers: Mapping[str, str],
         token: str | None = None,
+        patience: float = PATIENCE,
     ) -> None:
-        self._app = app
+        self._app, self._patience = app, patience
         self._hosts = {bracketed(host.lower()) for host in hosts}
         self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         self._token = token
@@ -66,9 +67,9 @@ class Guard:
             refusal = self._without_token(scope, headers, added)
         if refusal is None:
             try:
-                body = await asyncio.wait_for(_body(receive, most), PATIENCE)
+                body = await asyncio.wait_for(_body(receive, most), self._patience)
             except TimeoutError:
-                refusal = 408, f"The request did not arrive within {PATIENCE:.0f} seconds."
+                refusal = 408, f"The request did not arrive within {self._patience:.0f} seconds."
             else:
                 if body is not None:
                     await self._app(scope, again(body, receive), send_with_headers)

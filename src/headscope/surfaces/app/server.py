@@ -20,7 +20,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.collector import Interrupted
 from headscope.surfaces.app import request as asked
 from headscope.surfaces.app.front import HEADERS, Front, Stage
-from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
+from headscope.surfaces.app.guard import LOOPBACK, PATIENCE, Application, Guard
 from headscope.surfaces.app.kept import GoneError
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.session import Session, TooLongError, session_over
@@ -33,7 +33,10 @@ Answer = Callable[[Request, Exception], Response]
 
 
 def create_app(
-    models: Models, hosts: Collection[str] = LOOPBACK, tour: Sequence[Step] = ()
+    models: Models,
+    hosts: Collection[str] = LOOPBACK,
+    tour: Sequence[Step] = (),
+    patience: float = PATIENCE,
 ) -> Application:
     """The app over these models, answering to these hosts only, with a tour where one is given."""
 
@@ -41,7 +44,7 @@ def create_app(
         stage.doing = None
         return routes_over(session_over(models, tour=tour))
 
-    return Guard(Front(make), hosts=hosts, headers=HEADERS)
+    return Guard(Front(make), hosts=hosts, headers=HEADERS, patience=patience)
 
 
 def routes_over(session: Session) -> Starlette:
