@@ -174,9 +174,10 @@ def share_interval(
     """
     if units < FEWEST:
         return np.nan, np.nan
-    given = (value, square * units / (units - 1), fewest, units)
-    low, high = _wilson(*(np.array([one], float) for one in given), _reach(units, level))
-    return float(low[0]), float(high[0])
+    given = [value, square * units / (units - 1), fewest, units, _reach(units, level)]
+    share, error, least, most, reach = np.array(given, np.float64)[:, None]
+    low, high = _wilson(share, error, least, most, reach)[:, 0]
+    return float(low), float(high)
 
 
 def rank_interval(correlation: float, units: int, level: float = 0.95) -> tuple[float, float]:
