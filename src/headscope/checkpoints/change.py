@@ -46,7 +46,7 @@ def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
     luck = np.random.default_rng(seed)
     # two levels and the split were fitted, so that what is left is too small by three
     rest = (values - level) * np.sqrt(len(values) / (len(values) - 3))
-    drawn: Floats = level + luck.choice(rest, (DRAWS, len(values)))
+    drawn = level + rest[luck.integers(0, len(values), (DRAWS, len(values)))]
     found = steps[_split(drawn)]
     low, high = np.percentile(found, (2.5, 97.5), method="nearest")
     gone = (values - before) / (after - before)
