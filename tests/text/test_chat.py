@@ -19,10 +19,17 @@ TEMPLATES = {
     + "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
     "llama3": "<|begin|>" + TURN + "<|header|>{{ m.role }}<|end|>\n\n{{ m.content | trim }}<|eot|>"
     + END + "<|header|>assistant<|end|>\n\n",
-    "gemma": "<bos>" + TURN + "<start>{{ 'model' if m.role == 'assistant' else m.role }}\n"
+    # a system message joins the first turn of the user
+    "gemma": "<bos>{% set own = messages[0].role == 'system' %}"
+    + "{% for m in (messages[1:] if own else messages) %}"
+    + "<start>{{ 'model' if m.role == 'assistant' else m.role }}\n"
+    + "{{ messages[0].content + '\n\n' if own and loop.first else '' }}"
     + "{{ m.content.strip() }}<end>\n" + END + "<start>model\n",
-    "mistral": TURN + "{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} "
-    + "{{ m.content.strip() }}</s>{% endif %}" + END,
+    # a system message joins the last turn of the user
+    "mistral": "{% set own = messages[0].role == 'system' %}"
+    + "{% for m in (messages[1:] if own else messages) %}{% if m.role == 'user' %}[INST] "
+    + "{{ messages[0].content + '\n\n' if own and loop.last else '' }}{{ m.content }} [/INST]"
+    + "{% else %} {{ m.content.strip() }}</s>{% endif %}" + END,
     "phi": TURN + "<|{{ m.role }}|>\n{{ m.content.rstrip() }}<|end|>\n" + END + "<|assistant|>\n",
     "qwen": "{% if messages[0].role != 'system' %}<s>system\nYou are a helpful assistant.</s>\n"
     + "{% endif %}" + TURN + "<s>{{ m.role }}\n{{ m.content.lstrip() }}</s>\n" + END
@@ -57,7 +64,7 @@ def text_of(chance: random.Random) -> str:
     return made if made.strip() else made + "word"
 
 
-def tokenizer_with(template: str | None):
+def tokenizer_with(template: str | dict[str, str] | None):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer())
@@ -109,6 +116,12 @@ def test_a_template_with_documents_gets_them_and_others_number_them():
     numbered = render(tokenizer_with(TEMPLATES["chatml"]), question, given)
     assert "Document 1 (Births):\nAna was born in Oslo.\n\nWho?<|im_end|>" in numbered.text
     assert [span.name for span in numbered.of("document")] == ["Births"]
+
+
+def test_a_template_for_documents_is_used_where_there_are_documents():
+    both = {"default": TEMPLATES["phi"], "rag": TEMPLATES["command-r"]}
+    assert render(tokenizer_with(both), "Who?").text.startswith("<|user|>")
+    assert render(tokenizer_with(both), "Who?", ["Ana."]).text.startswith("<results>")
 
 
 def test_paragraphs_and_sentences_are_found():

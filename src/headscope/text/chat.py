@@ -85,7 +85,7 @@ def render(
     """
     said = checked_messages(messages)
     given = titled(documents)
-    template = _template(tokenizer)
+    template = _template(tokenizer, bool(given))
     takes = template is not None and bool(given) and _names_documents(template)
     units = _Units()
     shown = [{"title": units.add(title), "text": units.add(text)} for title, text in given]
@@ -230,10 +230,10 @@ def titled(documents: Sequence[Document] | Mapping[str, str]) -> list[tuple[str,
     return found
 
 
-def _template(tokenizer: Any) -> str | None:
+def _template(tokenizer: Any, documents: bool) -> str | None:
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(template, Mapping):  # several by name
-        template = template.get("rag") or template.get("default")
+        template = (template.get("rag") if documents else None) or template.get("default")
     return template if isinstance(template, str) else None
 
 
