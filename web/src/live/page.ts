@@ -11,7 +11,7 @@ type Manifest = Record<"known" | "first" | "model" | "wasm" | "tokenizer" | "wor
 class Engine {
   private readonly waiting = new Map<number, (answer: Answer) => void>();
   private number = 0;
-  private start: StartReply & { share: number | null } = { doing: "opening the page", failed: null, seconds: 0, share: null };
+  private start: StartReply = { doing: "opening the page", failed: null, seconds: 0, share: null };
   private readonly opened: Promise<{ known: Known; worker: Worker }>;
   private readonly first: Promise<Uint8Array>;
 

@@ -56,8 +56,8 @@ export class Server {
     throw new Refused(`A live page does not answer ${route}.`, 404);
   }
 
-  private async read({ text, text_pair, off = [], layer = null, truncate = false, writing }: ReadRequest): Promise<ArrayBuffer> {
-    this.checkOff(off);
+  private async read({ text, text_pair, off = [], edits = [], layer = null, truncate = false, writing }: ReadRequest): Promise<ArrayBuffer> {
+    this.checkOff(off, edits);
     const written = writing ? this.written(writing) : null;
     if (!written && !text.trim()) throw new Refused("Type a sentence to read.");
     const cut = written ? this.reader.written(written.ids) : this.cut(text, text_pair ?? null, truncate);
@@ -71,8 +71,8 @@ export class Server {
     else await this.kept(id, this.cut(text, text_pair, false), [], null);
   }
 
-  private async look({ media, name, data, off = [], layer = null }: MediaReadRequest): Promise<ArrayBuffer> {
-    this.checkOff(off);
+  private async look({ media, name, data, off = [], edits = [], layer = null }: MediaReadRequest): Promise<ArrayBuffer> {
+    this.checkOff(off, edits);
     if (!this.known.pictures || media === "audio") throw new Refused(`${this.known.model} ${media === "audio" ? "hears no sound" : "sees no pictures"}; choose a model that does.`);
     const bytes = media === "example" ? this.example(name) : fromBase64(data ?? "");
     return (await this.see(`live-${this.number++}`, bytes, name, off)).container(layer);
@@ -121,7 +121,8 @@ export class Server {
     return ids.map((_, at) => at).filter((at) => ids[at] === this.known.mask);
   }
 
-  private checkOff(off: OffHead[]): void {
+  private checkOff(off: OffHead[], edits: string[] = []): void {
+    if (edits.length) throw new Refused("Emphasis and weights set by hand need Python; use headscope app.");
     const { layers, heads } = this.known;
     const wrong = off.find(([, layer, head]) => layer >= layers.length || head >= heads);
     if (wrong) throw new Refused(`There is no head ${wrong[1]}-${wrong[2]}; the model has ${layers.length} layers of ${heads} heads.`);

@@ -9,6 +9,8 @@ export interface StartReply {
   doing: string | null;
   failed: string | null;
   seconds: number;
+  /** In a live page: how much of the file that is being loaded has arrived. */
+  share?: number | null;
 }
 
 /** POST /api/tokens, with a ReadRequest: counted while it is typed; null while the model is busy. */

@@ -85,7 +85,7 @@ export class Session extends Placed {
   /** Asks again until the server's model is there. */
   private async watchStart(): Promise<void> {
     const reply = await getJson<StartReply>("api/start").catch(() => null);
-    this.opening = reply?.doing ?? "";
+    this.set({ opening: reply?.doing ?? "", arrived: reply?.share ?? null });
     if (reply?.failed) return this.fail(new Error(reply.failed));
     if (this.opening) setTimeout(() => void this.watchStart(), 250);
   }

@@ -44,8 +44,8 @@ export function reading(done: number | null, left: number | null): string {
 }
 
 export function Queue({ session }: { session: Session }): JSX.Element | null {
-  const { waiting, queued, opening } = session;
-  if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is still opening ({opening}…): this picture came with the page; anything else waits.</div>;
+  const { waiting, queued, opening, arrived } = session;
+  if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is still opening ({opening}…): this picture came with the page; anything else waits.{arrived !== null && <meter min={0} max={1} value={arrived} aria-label="share of the file that has arrived" />}</div>;
   if (session.phase !== "loading" || !waiting || !queued || queued.before === null) return null;
   const { before, done, left } = queued;
   return (

@@ -32,6 +32,8 @@ interface Entries {
   tooLong: { tokens: number; limit: number } | null;
   /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
   opening: string;
+  /** The share of a live page's file that has arrived; null: none is on its way. */
+  arrived: number | null;
   /** A reading that is under way, and how far it is once that is known. */
   waiting: Waiting | null;
   queued: Queued | null;
@@ -88,7 +90,7 @@ interface Entries {
 }
 
 const initial = (): Entries => ({
-  models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, queued: null,
+  models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", arrived: null, waiting: null, queued: null,
   text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], edits: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
   truncated: false, reading: null, mounted: null, ranked: false, importance: null, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
