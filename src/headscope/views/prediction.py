@@ -174,7 +174,7 @@ def draw(
     **more: Any,
 ) -> Figure:
     """From words through heads to the answer, on paper."""
-    from headscope.figures.prediction_flow import prediction_flow
+    from headscope.figures.of_circuits import prediction_flow
     from headscope.figures.style import describe
 
     if isinstance(source, Reading):

@@ -215,7 +215,7 @@ class Edges(HeadResult):
 
     def draw(self, n: int = 40) -> Figure:
         """The circuit as a graph, layer over layer; its `n` edges with the largest scores."""
-        from headscope.figures.edge_graph import edge_graph
+        from headscope.figures.of_circuits import edge_graph
 
         shown: Any = self.edges
         shown = shown[shown["in_circuit"]].head(n)

@@ -84,7 +84,7 @@ class Score(HeadResult):
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The strongest writers of the query × those of the key, with what all others add."""
-        from headscope.figures.writer_pairs import writer_pairs
+        from headscope.figures.of_circuits import writer_pairs
 
         query, key = self.shown()
         chosen = self.parts[np.ix_(query, key)]
