@@ -18,6 +18,7 @@ from headscope.checkpoints.change import change_point
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
 from headscope.grounding.monitors.fit import auroc_interval
+from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
 from headscope.probes.relations.heads import probe_relations
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
@@ -188,7 +189,25 @@ def change_interval(size: float):
     return missed
 
 
+def subsets_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Whether intervals miss what three of 40 sources add, or the nothing that the others add."""
+    if n < FEWEST:
+        return np.full(40, np.nan)  # a Lasso needs its folds
+    true = np.zeros(40)
+    true[:3] = 6, 3, 1
+
+    def answers(kept: np.ndarray) -> np.ndarray:
+        return (kept @ true + chance.normal(0, 1, n))[:, None]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a Lasso that did not converge
+        found = subset_scores(40, n, answers, trial)
+    low, high = found.low[0], found.high[0]
+    return np.where(np.isnan(low), np.nan, (low > true + 1e-9) | (high < true - 1e-9))
+
+
 NULLS = {
+    "interval of random subsets": (subsets_interval, 20),
     "interval of a mean gain": (mean_of_few_interval, TRIALS),
     "interval of an AUROC, .5": (monitor_interval(0.5), 200),
     "interval of an AUROC, .9": (monitor_interval(0.9), 200),

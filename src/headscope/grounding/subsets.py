@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 KEPT = 0.5  # share of the sources in a subset
-DRAWS = 40  # resamples behind an interval
-INTERVAL = (2.5, 97.5)  # percentiles
+LEAST_FREE = 4  # passes beyond those that the sources found use up, below which no interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,37 +40,41 @@ def subset_scores(
     chance = np.random.default_rng(seed)
     kept = chance.random((passes, sources)) < KEPT
     said = answer_after(kept)
-    value, alphas = _fitted(kept, said, None)
-    draws: list[Floats] = []
-    for _ in range(DRAWS):
-        rows = chance.integers(0, passes, passes)
-        draws.append(_fitted(kept[rows], said[rows], alphas)[0])
-    low, high = np.percentile(np.stack(draws), INTERVAL, axis=0)
-    return Estimate(value, np.minimum(low, value), np.maximum(high, value))
+    value = _fitted(kept, said)
+    low, high = _interval(kept, said, value)
+    return Estimate(value, low, high)
 
 
-def _fitted(
-    kept: NDArray[np.bool_], said: Floats, alphas: list[float] | None
-) -> tuple[Floats, list[float]]:
-    """Coefficients (sentences × sources), and how strongly each fit was held back."""
-    from sklearn.linear_model import Lasso, LassoCV
+def _interval(kept: NDArray[np.bool_], said: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """95 % intervals; NaN where too few passes are left over.
+
+    A Lasso draws its values to zero, and resampling it draws them no less. Subsets are random, so
+    what is left of the answers tells how far: the de-biased Lasso with its degrees of freedom
+    (Bellec and Zhang 2023). The interval reaches to the value where that lies outside.
+    """
+    from scipy.special import stdtrit
+
+    given, passes = kept - kept.mean(0), len(kept)
+    left = said - said.mean(0) - given @ value.T  # passes × sentences
+    free = passes - (np.abs(value) > 1e-9).sum(1)[:, None].astype(float)
+    free[free < LEAST_FREE] = np.nan
+    variance = KEPT * (1 - KEPT)
+    centre = value + left.T @ (kept - KEPT) / (free * variance)
+    error = np.sqrt((left**2).sum(0)[:, None] / (free * variance * free))
+    reach = stdtrit(free - 1, 0.975) * error
+    return np.minimum(centre - reach, value), np.maximum(centre + reach, value)
+
+
+def _fitted(kept: NDArray[np.bool_], said: Floats) -> Floats:
+    """Coefficients of a Lasso, sentences × sources."""
+    from sklearn.linear_model import LassoCV
 
     given = kept.astype(float) - KEPT
     found: list[Floats] = []
-    used: list[float] = []
-    for at in range(said.shape[1]):
-        if np.ptp(said[:, at]) < 1e-9:
+    for answer in said.T:
+        if np.ptp(answer) < 1e-9:
             found.append(np.zeros(kept.shape[1]))
-            used.append(0.0 if alphas is None else alphas[at])
             continue
-        model: Any
-        if alphas is None:
-            model = LassoCV(alphas=30, cv=min(5, len(given)), max_iter=5_000).fit(
-                given, said[:, at]
-            )
-            used.append(float(model.alpha_))
-        else:
-            used.append(alphas[at])
-            model = Lasso(alpha=max(alphas[at], 1e-6), max_iter=5_000).fit(given, said[:, at])
+        model: Any = LassoCV(alphas=30, cv=min(5, len(given)), max_iter=5_000).fit(given, answer)
         found.append(np.asarray(model.coef_, dtype=float))
-    return np.stack(found), used
+    return np.stack(found)
