@@ -61,6 +61,13 @@ def test_a_sentence_shades_documents_by_the_chosen_method(show):
     head.click()
     assert until(seen.page, lambda: seen.state()["view"] == "text")
     assert f"{seen.state()['layer']}-{seen.state()['head']}" == name
+    rows = found.rows("mass").set_index(["layer", "head"])["value"]
+    mass = rows[(seen.state()["layer"], seen.state()["head"])]
+    heading = view.locator(f'.tx-heading[data-span="{found.table["source"].iloc[0]}"]')
+    expect(heading).to_be_visible()
+    assert until(seen.page, lambda: heading.get_attribute("data-sum"))
+    assert float(heading.get_attribute("data-sum") or 0) == pytest.approx(mass, abs=2e-3)
+    assert view.locator('.tx-heading[data-span="answer"]').count() == 1
     assert not seen.errors and len(seen.requests) == 1
 
 

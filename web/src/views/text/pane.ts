@@ -1,5 +1,5 @@
 /** The running text: only the lines in sight are in the document, however long it is. */
-import { make } from "../../render/dom";
+import { make, visible, weightText } from "../../render/dom";
 import { lineAt } from "./layout";
 import type { Layout } from "./layout";
 import type { Piece } from "./pieces";
@@ -30,6 +30,7 @@ export class Pane {
   private pieces: Piece[] = [];
   private layout: Layout | null = null;
   private mark: ((piece: number) => Mark) | null = null;
+  private sums: Map<string, number> | null = null;
   private cursor = -1;
 
   constructor(events: PaneEvents) {
@@ -66,10 +67,14 @@ export class Pane {
     this.fill();
   }
 
-  paint(mark: (piece: number) => Mark): void {
-    this.mark = mark;
+  /** `sums`: the attention that each span gets, for its heading. */
+  paint(mark: (piece: number) => Mark, sums: Map<string, number> | null): void {
+    [this.mark, this.sums] = [mark, sums];
     this.fill();
-    for (const line of this.shown.values()) for (const word of line.querySelectorAll<HTMLElement>("[data-piece]")) this.colour(word);
+    for (const line of this.shown.values()) {
+      for (const word of line.querySelectorAll<HTMLElement>("[data-piece]")) this.colour(word);
+      for (const head of line.querySelectorAll<HTMLElement>("[data-span]")) this.sum(head);
+    }
   }
 
   /** Lines in sight, first and one past the last. */
@@ -140,11 +145,22 @@ export class Pane {
         { class: isHeading ? "tx-heading" : piece.quiet ? "tx-word quiet" : "tx-word", ...(isHeading ? {} : { "data-piece": at, id: `piece-${at}`, role: "option", "aria-selected": "false" }) },
         piece.text,
       );
+      if (piece.span !== undefined) {
+        word.textContent = visible(piece.span);
+        word.dataset["span"] = piece.span;
+        this.sum(word);
+      }
       if (at === this.cursor) word.classList.add("cursor");
       line.append(word);
       if (!isHeading) this.colour(word);
     }
     return line;
+  }
+
+  private sum(head: HTMLElement): void {
+    const sum = this.sums?.get(head.dataset["span"]!);
+    if (sum === undefined) delete head.dataset["sum"];
+    else head.dataset["sum"] = weightText(sum);
   }
 
   private colour(word: HTMLElement): void {

@@ -1,4 +1,5 @@
 /** Units as they stand in running text: what is written, what stands between, where lines must break. */
+import type { Group } from "../../protocol/spans";
 import type { Tokens } from "../../protocol/types";
 import type { Unit } from "../../protocol/units";
 
@@ -16,6 +17,8 @@ export interface Piece {
   indent: string;
   /** Stands on its own, smaller: a special token, a line break, a heading. */
   quiet: boolean;
+  /** Of a heading: the span of a conversation that begins here. */
+  span?: string;
 }
 
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
@@ -58,6 +61,15 @@ export function piecesOf(tokens: Tokens, units: Unit[], place: (unit: Unit) => {
 export function withBoundary(pieces: Piece[], units: Unit[]): Piece[] {
   const at = units.findIndex((unit) => unit.begins);
   return at < 0 ? pieces : [...pieces.slice(0, at), heading("the model wrote:", at === 0), ...pieces.slice(at)];
+}
+
+/** The same pieces with a heading over each message, document and answer. */
+export function withSpans(pieces: Piece[], groups: Group[]): Piece[] {
+  const begins = new Map(groups.map(({ start, name }) => [start, name]));
+  return pieces.flatMap((piece, at) => {
+    const name = begins.get(piece.key);
+    return name === undefined ? [piece] : [{ ...heading(name, at === 0), span: name }, piece];
+  });
 }
 
 /** A line of its own over one of two texts. */

@@ -1,6 +1,8 @@
 /** The text view: the running text, each word shaded by attention from or to the words in hand. */
 import { headsOn } from "../../state/state";
 import type { State } from "../../protocol/types";
+import { groupsOf, sumsBySpan } from "../../protocol/spans";
+import type { Group } from "../../protocol/spans";
 import { isRightToLeft, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
 import { make, number, visible, weightText } from "../../render/dom";
@@ -13,7 +15,7 @@ import { layout } from "./layout";
 import type { Layout } from "./layout";
 import { Minimap } from "./minimap";
 import { Pane } from "./pane";
-import { heading, piecesOf, withBoundary } from "./pieces";
+import { heading, piecesOf, withBoundary, withSpans } from "./pieces";
 import type { Piece } from "./pieces";
 import { context as around } from "./surroundings";
 import { Weights } from "./weights";
@@ -35,6 +37,8 @@ export class TextView implements View {
   private readonly weights: Weights;
   private units: Units = { query: [], key: [] };
   private pieces: Piece[] = [];
+  /** Messages, documents and answer of a conversation. */
+  private groups: Group[] = [];
   private places: Record<Side, Int32Array> = { query: new Int32Array(), key: new Int32Array() };
   private layout: Layout | null = null;
   private shading: Shading | null = null;
@@ -133,10 +137,12 @@ export class TextView implements View {
     const one = tokens.query === tokens.key;
     if (one) {
       const pieces = piecesOf(tokens.query, this.units.query, ((count) => (unit: Unit) => ({ query: count++, key: keyAt.get(unit.end) ?? -1 }))(0));
-      this.pieces = withBoundary(pieces, this.units.query);
+      this.groups = groupsOf(this.units.key, this.context.reading.part(state.kind));
+      this.pieces = this.groups.length ? withSpans(pieces, this.groups) : withBoundary(pieces, this.units.query);
     } else {
       const asKey = piecesOf(tokens.key, this.units.key, (unit) => ({ query: -1, key: keyAt.get(unit.end)! }));
       const asQuery = piecesOf(tokens.query, this.units.query, ((count) => () => ({ query: count++, key: -1 }))(0));
+      this.groups = [];
       this.pieces = [heading("queries: what looks", true), ...asQuery, heading("keys: what is looked at", false), ...asKey];
     }
     for (const side of ["query", "key"] as const) {
@@ -208,10 +214,15 @@ export class TextView implements View {
       const rgb = value > 0.015 ? colour(piece, value) : null;
       const note = noted.has(piece) && shading.heads ? String(shading.heads[this.pieces[piece][far]]) : "";
       return { ground: rgb ? css(rgb) : null, ink: rgb ? inkOn(rgb) : null, inHand: inHand.has(piece), note };
-    });
+    }, this.sums(shading, far));
     this.minimap.draw(share, colour, shade === "light" ? [90, 96, 106] : [150, 158, 170]);
     this.listStrongest();
     this.report(shading);
+  }
+
+  /** Attention to each span, where it is keys that are shaded. */
+  private sums({ weights }: Shading, far: Side): Map<string, number> | null {
+    return far === "key" ? sumsBySpan(weights, weights.length, this.groups, 0, []) : null;
   }
 
   /** One scale for one head or their mean; each head's own colour where the strongest is shown. */

@@ -133,6 +133,14 @@ export class GroundingView implements View {
     return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
   }
 
+  /** The words before each of the answer's: from there a head looks for what is said next. */
+  private answer(): Partial<State> {
+    const span = this.context.reading.parts[0].spans?.find(({ name }) => name === "answer");
+    if (!span) return {};
+    const [first, ...also] = Array.from({ length: span.end - span.start }, (_, at) => span.start - 1 + at);
+    return { query: first, key: null, side: "query", also } as Partial<State>;
+  }
+
   private heads(): HTMLElement[] {
     const { heads, source, together } = this.header;
     if (!heads.length) return [];
@@ -140,7 +148,7 @@ export class GroundingView implements View {
     const rows = heads.map(({ layer, head, attention, copied, lost }) => {
       const name = `${layer}-${head}`;
       const button = make("button", { type: "button", "data-control": `h${name}`, title: "Show this head in the text view" }, name);
-      button.addEventListener("click", () => this.context.store.set({ view: "text", layer, head, heads: [head] }));
+      button.addEventListener("click", () => this.context.store.set({ view: "text", layer, head, heads: [head], ...this.answer() }));
       const cells = [attention.toFixed(3), `${Math.round(100 * copied)} %`, valueText(lost)].map((text) => make("td", {}, text));
       return make("tr", {}, make("td", {}, opens ? button : name), ...cells);
     });
