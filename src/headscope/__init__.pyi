@@ -203,6 +203,7 @@ def neuron_view(
     kind: Kind | None = None,
     heads: Sequence[int] | int | None = None,
     column: str | None = None,
+    shows: Literal["scores", "values"] | None = None,
     **shared: Unpack[_Shared],
 ) -> View:
     """Q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron."""

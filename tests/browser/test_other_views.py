@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.errors import BadInput
+from headscope.figures.style import description
+from headscope.views import neuron
 from tests.browser.looking import until
 
 pytestmark = pytest.mark.browser
@@ -78,6 +81,26 @@ def test_neurons_move_by_contribution_and_the_marked_ones_stay_marked(show, tiny
     assert seen.state()["marked"] == [0, 1], "set by hand, kept; the keys clear it"
     seen.page.keyboard.press("ArrowRight")
     assert seen.state()["marked"] == []
+
+
+def test_the_value_step_is_what_the_weights_take_from_the_values(show, tiny_bert):
+    """Screen and paper against numpy; the scores are a choice away."""
+    reading = tiny_bert.read(*PAIR, keep=("weights", "q", "k", "v"))
+    view = hs.neuron_view(reading, layer=1, head=2, query=4, shows="values")
+    weights, v = reading.part().weights(1)[2, 4], reading.part().layer(1).v[2]
+    output, size = weights @ v, np.linalg.norm(weights[:, None] * v, axis=1)
+    paper = description(neuron.draw(reading, view.state))
+    seen = show(view)
+    for shown in (paper, seen.call("m.picture()")):
+        np.testing.assert_allclose(shown["output"], output[:8], atol=2e-3)
+        np.testing.assert_allclose(shown["size"], size[:8], atol=2e-3)
+        np.testing.assert_allclose(shown["weight"], weights[:8], atol=1e-3)
+    strip = seen.view().locator(".nv-steps")
+    assert "α·v" in strip.inner_text()
+    seen.set(shows="scores")
+    assert until(seen.page, lambda: "q×k" in strip.inner_text())
+    with pytest.raises(BadInput, match="v was not kept"):
+        hs.neuron_view(tiny_bert.read(*PAIR), layer=1, head=2, shows="values")
 
 
 def test_hovering_a_query_of_the_neuron_view_shows_its_rows_and_a_click_keeps_it(show, tiny_bert):

@@ -50,9 +50,12 @@ def neuron_strips(
     caption: str,
     order: NDArray[np.intp] | None = None,  # d: neurons as they stand; None: in their order
     share: NDArray[np.floating] | None = None,  # d: of the contributions, carried up to each
+    product: NDArray[np.floating] | None = None,  # s d: in the second strip, in place of q × k
+    names: tuple[str, str, str] = ("q", "k", "q × k"),  # above, below it, and the second strip
 ) -> Figure:
     """Columns k and q×k as cells, then the bars; q stands above k, neuron over neuron."""
-    product = q[None, :] * k
+    product = q[None, :] * k if product is None else product
+    above, below, second = names
     sorted_ = order is not None
     order = np.arange(q.size) if order is None else order
     rows, size = len(key), font_size(len(key))
@@ -70,13 +73,14 @@ def neuron_strips(
         axes.axhline(_above(0.12, step), 0, 1, color=of_shade(RULE), lw=0.6)
         column(axes, key, left - 0.04, "left", size)
         _name(axes, left - 0.11, _above(0.8, step), f"query {query_label}", "right", INK)
-        signed = {"q, k": _reach(np.concatenate([q[None], k])), "q×k": _reach(product)}
-        _cells(axes, q[None, order], left, strip, _above(1.22, step), signed["q, k"], step)
-        _name(axes, left, _above(1.65, step), "q above, k below", "left")
-        _cells(axes, k[:, order], left, strip, -0.42, signed["q, k"])
+        both, each = f"{above}, {below}", second.replace(" ", "")
+        signed = {both: _reach(np.concatenate([q[None], k])), each: _reach(product)}
+        _cells(axes, q[None, order], left, strip, _above(1.22, step), signed[both], step)
+        _name(axes, left, _above(1.65, step), f"{above} above, {below} below", "left")
+        _cells(axes, k[:, order], left, strip, -0.42, signed[both])
         start = left + strip + GAP
-        _name(axes, start, _above(1.65, step), "q × k, neuron by neuron", "left")
-        _cells(axes, product[:, order], start, strip, -0.42, signed["q×k"])
+        _name(axes, start, _above(1.65, step), f"{second}, neuron by neuron", "left")
+        _cells(axes, product[:, order], start, strip, -0.42, signed[each])
         if share is not None:
             _share(axes, share, start, strip, step)
         for at, bar in enumerate(bars):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.reading import LayerAttention, Reading
+from headscope.reading import LayerAttention, Part, Reading
 from headscope.reading.rotary import Rotary, neuron_groups
 from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
@@ -30,7 +30,16 @@ MOST_DESCRIBED = 8  # neurons and keys that a figure names
 
 NAME = "neuron"
 SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
-MEANINGS = {"query": "The token whose query is shown; the middle word by default."}
+OPTIONS = {"shows": ("scores", "values")}
+MEANINGS = {
+    "query": "The token whose query is shown; the middle word by default.",
+    "shows": (
+        'How q and k make the weights, "scores" (the default), or what the weights take from the '
+        '"values": v, α·v and the head\'s output. Values need a reading with '
+        'keep=("q", "k", "v").'
+    ),
+}
+NO_VALUES = 'v was not kept; read the text again with keep=("weights", "q", "k", "v").'
 
 
 def build(
@@ -48,6 +57,8 @@ def build(
     part = reading.part(kind)
     check_token(len(part.query), query, "query")
     layer, head = chosen(part, as_labels(sending.labels, part.kind), layer, head)
+    if options.get("shows") == "values" and "v" not in part.layer(layer).held:
+        raise BadInput(NO_VALUES)
     state = {
         "kind": part.kind,
         "layer": layer,
@@ -79,6 +90,8 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         )
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
+    if state.get("shows") == "values":
+        return _values(reading, part, own, query, state, labels)
     q, k = own.q[0, query], own.k[0]
     product = k @ q
     score = product * (1.0 if layer.scaling is None else layer.scaling)
@@ -116,6 +129,53 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         neurons=[int(each) for each in (range(q.size) if by_number else order)][:MOST_DESCRIBED],
         dot=[round(float(each), 4) for each in product[:MOST_DESCRIBED]],
         scaled=[round(float(each), 4) for each in score[:MOST_DESCRIBED]],
+        weight=[round(float(each), 5) for each in weights[:MOST_DESCRIBED]],
+    )
+
+
+def _values(
+    reading: Reading,
+    part: Part,
+    layer: LayerAttention,
+    query: int,
+    state: Mapping[str, Any],
+    labels: Sequence[Label],
+) -> Figure:
+    """softmax → α·v → the head's output; with weightings, what it adds to the stream or answer."""
+    from headscope.figures.neuron_strips import BarColumn, neuron_strips
+    from headscope.figures.style import describe
+
+    if layer.v is None:
+        raise BadInput(NO_VALUES)
+    head, v = state["head"], layer.v[0]
+    weights = layer.head_weights(slice(0, 1), slice(query, query + 1))[0, 0]
+    moved = weights[:, None] * v
+    size = np.linalg.norm(moved, axis=1)
+    bars = [BarColumn("softmax", weights, signed=False), BarColumn("‖α·v‖", size)]
+    for one in part.weightings.values():
+        factor = one.factors[layer.layer][head]
+        bars.append(BarColumn(one.title, weights * factor))
+    output = moved.sum(0)
+    figure = neuron_strips(
+        output,
+        v,
+        token_line(part.query).labels[query],
+        token_line(part.key),
+        bars,
+        title=heading(part.kind, layer.layer, [head], part.heads, labels),
+        caption=caption(reading),
+        product=moved,
+        names=("output", "v", "α·v"),
+    )
+    return describe(
+        figure,
+        view=NAME,
+        kind=part.kind,
+        layer=layer.layer,
+        head=head,
+        query=query,
+        output=[round(float(each), 4) for each in output[:MOST_DESCRIBED]],
+        size=[round(float(each), 4) for each in size[:MOST_DESCRIBED]],
         weight=[round(float(each), 5) for each in weights[:MOST_DESCRIBED]],
     )
 

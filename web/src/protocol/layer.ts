@@ -38,10 +38,11 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer, piec
     return { codes: await decode(entry, await source.buffer(ref.buffer), ref.buffer), scale: entry.scale ?? 1, entry };
   };
   const maskRef = typeof layer.mask === "object" && "buffer" in layer.mask ? layer.mask : null;
-  const [maps, q, k, bias, sinks, bits] = await Promise.all([
+  const [maps, q, k, v, bias, sinks, bits] = await Promise.all([
     codes((piece ?? layer).maps),
     floats((piece ?? layer).q),
     floats((piece ?? layer).k),
+    floats((piece ?? layer).v),
     floats(layer.bias),
     floats(layer.sinks),
     codes(maskRef),
@@ -70,6 +71,7 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer, piec
     return {
       q: q.subarray(at * t * dim, (at + 1) * t * dim),
       k: k.subarray(group * s * dim, (group + 1) * s * dim),
+      v: v && v.subarray((group * v.length) / (piece ? 1 : groups), ((group + 1) * v.length) / (piece ? 1 : groups)),
       dim,
       t,
       s,
@@ -80,7 +82,7 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer, piec
       bias: biasOf(head),
     };
   };
-  const bytes = [maps?.codes, q, k, bias].reduce((sum, each) => sum + (each?.byteLength ?? 0), 0);
+  const bytes = [maps?.codes, q, k, v, bias].reduce((sum, each) => sum + (each?.byteLength ?? 0), 0);
   return { t, s, maps, has, place, inputs, bytes };
 }
 

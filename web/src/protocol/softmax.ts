@@ -7,6 +7,8 @@ export interface HeadInputs {
   q: Float32Array;
   /** Key rows of the head's group, s × dim. */
   k: Float32Array;
+  /** Value rows of the head's group, s × their size; null where they were not kept. */
+  v?: Float32Array | null;
   dim: number;
   t: number;
   s: number;

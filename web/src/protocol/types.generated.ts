@@ -596,6 +596,11 @@ export interface HeadsOffRequest {
   edits?: string[];
 }
 
+/** POST /api/wanted: how likely an answer is behind the text, with the edits and without. */
+export interface WantedRequest extends HeadsOffRequest {
+  answer: string;
+}
+
 /** POST /api/attribute. */
 export interface AttributeRequest {
   id: string;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -64,11 +64,12 @@ class Piece:
     maps: Packed | None
     q: Packed | None
     k: Packed | None
+    v: Packed | None = None
     heads: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
-        return sum(len(one.data) for one in (self.maps, self.q, self.k) if one is not None)
+        return sum(len(one.data) for one in (self.maps, self.q, self.k, self.v) if one is not None)
 
 
 def plan_of(part: Part, neurons: bool | None) -> Plan:
@@ -100,14 +101,16 @@ def pack(layer: LayerAttention, plan: Plan) -> Piece:
         send_maps = send_maps or not neurons.exact
     maps = layer.weights if send_maps or q is None else None
     step = FINE_STEP if plan.fine else WEIGHT_STEP
-    return Piece(None if maps is None else pack_weights(maps, step), q, k)
+    values = layer.v if plan.neurons else None
+    v = None if values is None or q is None else pack_numbers(values)
+    return Piece(None if maps is None else pack_weights(maps, step), q, k, v)
 
 
 def pack_heads(layer: LayerAttention, heads: Sequence[int], plan: Plan) -> Piece:
     """Some heads of one group, with the keys they share."""
     some = layer.of_heads(heads)
     whole = pack(some, plan)
-    return Piece(whole.maps, whole.q, whole.k, tuple(heads))
+    return replace(whole, heads=tuple(heads))
 
 
 def describe(
@@ -131,7 +134,10 @@ def describe(
         fields = {
             field: buffers.add(f"{name}{letter}{mark}", data)
             for field, letter, data in zip(
-                ("maps", "q", "k"), "wqk", (piece.maps, piece.q, piece.k), strict=True
+                ("maps", "q", "k", "v"),
+                "wqkv",
+                (piece.maps, piece.q, piece.k, piece.v),
+                strict=True,
             )
             if data is not None
         }

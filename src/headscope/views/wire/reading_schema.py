@@ -56,12 +56,13 @@ class Rotary(Wire, kw_only=True):
 
 
 class Piece(Wire, kw_only=True):
-    """Heads that share their keys: maps (heads, t, s), q (heads, t, dim), k (1, s, dim)."""
+    """Heads that share their keys: maps (heads, t, s), q (heads, t, dim), k and v (1, s, dim)."""
 
     heads: list[int]
     maps: BufferReference | None = None
     q: BufferReference | None = None
     k: BufferReference | None = None
+    v: BufferReference | None = None
 
 
 # with d = i + (s - t) - j: "causal": visible when d >= 0; a window: when 0 <= d < window if causal,
@@ -97,6 +98,8 @@ class Layer(Wire, kw_only=True):
     """float32 (heads, t, dim), after rotary."""
     k: BufferReference | None = None
     """float32 (groups, s, dim), after rotary, not repeated."""
+    v: BufferReference | None = None
+    """float32 (groups, s, size), where values were kept."""
     pieces: list[Piece] = []
     """Some heads alone, where a page has a budget or the text is long."""
 

@@ -9,7 +9,6 @@ import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { useAnswer } from "./server/answer";
 import { engine, getJson, postJson } from "./server/api";
-import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
@@ -19,6 +18,7 @@ import { later } from "./later";
 
 const Change = later<{ session: Session; instrument: Instrument }>(async () => (await import("./later/change")).Change);
 
+const Nearest = later(async () => (await import("./later/nearest")).Nearest);
 const Writers = later(async () => (await import("./later/writers")).Writers);
 
 /** Drawn anew with each reading, so that no answer about one stands beside another. */

@@ -43,6 +43,7 @@ export function columnsOf(
   extras: { softcap: number | null; mask: string | null; scaling: number },
   wrap: boolean,
   available: number,
+  values = false,
 ): Columns {
   const longest = (list: Unit[]) =>
     [...new Set(list.map((unit) => unit.text))].sort((a, b) => b.length - a.length).slice(0, 20).reduce((most, text) => Math.max(most, textWidth(text, fontSize)), 0);
@@ -50,13 +51,13 @@ export function columnsOf(
   const name = (list: Unit[]) => Math.round(Math.min(compact ? 64 : 120, Math.max(compact ? 40 : 54, longest(list) + 16)));
   const query = { x: 8, width: name(units.query) };
   const key = { x: query.x + query.width + 10, width: name(units.key) };
-  const wanted: [BarColumn["name"], string, string][] = [
+  const wanted: [BarColumn["name"], string, string][] = values ? [["dot", "‖α·v‖", "length of what this key gives"]] : [
     ["dot", "q·k", "sum of q×k over the neurons"],
     ["scaled", "scaled", `q·k × ${Number(extras.scaling.toPrecision(4))}`],
   ];
-  if (extras.softcap !== null) wanted.push(["capped", "capped", `soft-cap: ${extras.softcap} · tanh(score / ${extras.softcap})`]);
-  if (row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
-  if (extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
+  if (!values && extras.softcap !== null) wanted.push(["capped", "capped", `soft-cap: ${extras.softcap} · tanh(score / ${extras.softcap})`]);
+  if (!values && row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
+  if (!values && extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
   if (compact) wanted.length = 1;
   wanted.push(["weight", "softmax", "the weight: what the head attends to"]);
   const start = key.x + key.width + 10;

@@ -7,10 +7,12 @@ import type { Rgb } from "../../render/oklch";
 import { at } from "../../render/scales";
 import type { BarColumn, Columns } from "./columns";
 import { hidden } from "./motion";
+import type { Strips } from "./strips";
 
 type Ends = Record<"dot" | "scaled" | "capped" | "bias", number>;
 
 export interface Scene {
+  strips: Strips;
   columns: Columns;
   units: { query: Unit[]; key: Unit[] };
   inputs: HeadInputs;
@@ -38,9 +40,9 @@ export interface Scene {
 const signed = (ramp: Rgb[], value: number, limit: number) => css(at(ramp, 0.5 + value / (2 * limit)));
 
 function strip(context: CanvasRenderingContext2D, scene: Scene, left: number, top: number, height: number, value: (n: number) => number, limit: number): void {
-  const { columns, place, inputs, ramp } = scene;
+  const { columns, place, strips, ramp } = scene;
   const each = height / columns.lines;
-  for (let n = 0; n < inputs.dim; n++) {
+  for (let n = 0; n < strips.dim; n++) {
     if (place.line[n] === hidden) continue;
     context.fillStyle = signed(ramp, value(n), limit);
     context.fillRect(left + place.x[n], top + place.line[n] * each, columns.cell - 1, each - 1);
@@ -48,8 +50,7 @@ function strip(context: CanvasRenderingContext2D, scene: Scene, left: number, to
 }
 
 export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first: number, last: number, scroll: number): void {
-  const { columns, units, inputs, query, row, limits, style } = scene;
-  const { dim, q, k } = inputs;
+  const { columns, units, strips, row, limits, style } = scene;
   const font = style.fontFamily;
   const [ink, quiet, hover] = ["--ink", "--quiet", "--hover"].map((name) => style.getPropertyValue(name));
   context.textBaseline = "middle";
@@ -69,10 +70,10 @@ export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first:
     context.font = `${unit.special ? 11 : 13}px ${font}`;
     context.fillText(clipped(context, visible(unit.text), columns.key.width - 4), columns.key.x + columns.key.width - 4, middle);
     const height = columns.row - 5;
-    strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
-    strip(context, scene, columns.product.x, top + 2, height, (n) => q[query * dim + n] * k[token * dim + n], limits.product);
+    strip(context, scene, columns.k.x, top + 2, height, (n) => strips.left(token, n), limits.k);
+    strip(context, scene, columns.product.x, top + 2, height, (n) => strips.product(token, n), limits.product);
     if (scene.others.length) {
-      const rest = scene.others.reduce((sum, n) => sum + q[query * dim + n] * k[token * dim + n], 0);
+      const rest = scene.others.reduce((sum, n) => sum + strips.product(token, n), 0);
       context.fillStyle = signed(scene.ramp, Math.max(-1, Math.min(1, rest / limits.product)), 1);
       context.fillRect(columns.product.x + columns.product.width - columns.cell, top + 2, columns.cell - 1, height);
     }
@@ -112,13 +113,13 @@ function weights(context: CanvasRenderingContext2D, scene: Scene, first: number,
 function sinkRow(context: CanvasRenderingContext2D, scene: Scene, mass: number, middle: number, height: number, font: string): void {
   const { columns, weightX, style, inputs } = scene;
   const { width } = columns.bars[columns.bars.length - 1];
-  const scaled = columns.bars.find((column) => column.name === "scaled")!;
+  const scaled = columns.bars.find((column) => column.name === "scaled");
   context.fillStyle = style.getPropertyValue("--quiet");
   context.fillRect(weightX, middle - height / 2, (width - 40) * mass, height);
   context.textAlign = "right";
   context.font = `11px ${font}`;
   context.fillText("sink, no key", columns.key.x + columns.key.width - 4, middle);
-  if (!covered(scene, scaled)) context.fillText(valueText(inputs.sink ?? 0), scaled.x + scaled.width, middle);
+  if (scaled && !covered(scene, scaled)) context.fillText(valueText(inputs.sink ?? 0), scaled.x + scaled.width, middle);
   context.fillText(weightText(mass), weightX + width, middle);
 }
 
@@ -156,7 +157,8 @@ function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn,
 }
 
 export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void {
-  const { columns, inputs, query, limits, style } = scene;
+  const { columns, strips, limits, style } = scene;
+  const { names } = strips;
   const font = style.fontFamily;
   const [ink, quiet, line, accent] = ["--ink", "--quiet", "--line", "--accent"].map((name) => style.getPropertyValue(name));
   const base = columns.top;
@@ -169,11 +171,11 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
   context.textAlign = "left";
   // Strips too narrow for their scales leave them to the tooltip's numbers.
   if (columns.k.width > 130) {
-    context.fillText(`q  ±${valueText(limits.q)}   k  ±${valueText(limits.k)}`, columns.k.x, 12);
-    context.fillText(`q×k  ±${valueText(limits.product)}`, columns.product.x, 12);
+    context.fillText(`${names.above}  ±${valueText(limits.q)}   ${names.left}  ±${valueText(limits.k)}`, columns.k.x, 12);
+    context.fillText(`${names.product}  ±${valueText(limits.product)}`, columns.product.x, 12);
   }
   // q stands above the k strips, neuron over neuron.
-  strip(context, scene, columns.k.x, 24, columns.lines > 1 ? 24 : 18, (n) => inputs.q[query * inputs.dim + n], limits.q);
+  strip(context, scene, columns.k.x, 24, columns.lines > 1 ? 24 : 18, (n) => strips.above(n), limits.q);
   ruler(context, scene, columns.k.x, base - 18, quiet, accent, font);
   ruler(context, scene, columns.product.x, base - 18, quiet, accent, font);
   contributionMarks(context, scene, ink, line);

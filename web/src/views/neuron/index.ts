@@ -7,6 +7,14 @@ const definition: ViewDefinition = {
   title: "neuron",
   place: 2,
   controls: ["layer", "head", "sort", "wrap"],
+  choices: [
+    {
+      name: "shows",
+      title: "step",
+      entries: [["scores", "q·k to weights"], ["values", "weights × values"]],
+      when: (reading, state) => reading.header.parts.some((part) => part.kind === state.kind && part.per_layer.some((layer) => layer.v || layer.pieces?.some((piece) => piece.v))),
+    },
+  ],
   alwaysOffered: true,
   style,
   chips: "none",

@@ -13,15 +13,9 @@ import { drawHead, drawRows } from "./draw";
 import type { Scene } from "./draw";
 import { layOut, moved, reducedMotion } from "./motion";
 import { NeuronRows } from "./rows";
+import { largest, largestProduct, scoreStrips, steps, valueSteps, valueStrips } from "./strips";
 
-/** From two vectors to a weight, each step with its sentence. */
-const steps: [string, string][] = [
-  ["q", "is what the selected token asks for."],
-  ["k", "is what each key offers."],
-  ["q×k", "multiplies them neuron by neuron."],
-  ["q·k", "adds the products to one score, which is scaled."],
-  ["softmax", "turns the scores into weights that sum to 1."],
-];
+const ofValues = (state: State) => (state as State & { shows?: string }).shows === "values";
 
 export class NeuronView implements View {
   readonly element = make("div");
@@ -46,7 +40,6 @@ export class NeuronView implements View {
     this.content.append(this.canvas, this.rows.element);
     this.scroller.append(this.content);
     this.element.append(this.steps, this.scroller);
-    this.steps.append(...steps.map(([name, says]) => make("li", {}, make("b", {}, name), ` ${says}`)));
     this.scroller.addEventListener("scroll", () => this.paint());
   }
 
@@ -85,12 +78,17 @@ export class NeuronView implements View {
     const { scene } = this;
     if (!scene) return null;
     const { state } = this.context.store;
-    const { row, units, groups, order } = scene;
+    const { row, units, groups, order, strips } = scene;
     const keys = units.key.slice(0, 8).map((unit) => unit.start);
+    const { kind, layer, head } = state;
+    if (strips.names.above === "output") {
+      const output = Array.from({ length: Math.min(8, strips.dim) }, (_, n) => strips.above(n));
+      return { kind, layer, head, query: scene.query, output, size: keys.map((key) => row.dot[key]), weight: keys.map((key) => row.weight[key]) };
+    }
     return {
-      kind: state.kind,
-      layer: state.layer,
-      head: state.head,
+      kind,
+      layer,
+      head,
       query: scene.query,
       neurons: (state.sort === "contribution" ? order.flatMap((group) => groups[group]) : groups.flat().sort((a, b) => a - b)).slice(0, 8),
       dot: keys.map((key) => row.dot[key]),
@@ -123,20 +121,25 @@ export class NeuronView implements View {
     const tokens = this.context.reading.tokens(state.kind);
     const units = { query: unitsOf(tokens.query, "tokens", "shown"), key: unitsOf(tokens.key, "tokens", "shown") };
     const query = this.queryNow();
-    const row = scoreRow(inputs, query);
-    const values = contributions(inputs, query, row.weight, row.visible);
-    const { rotary } = part;
-    const groups = groupsOf(inputs.dim, rotary);
+    const scores = scoreRow(inputs, query);
+    const taken = ofValues(state) && inputs.v ? valueStrips(inputs.v, scores.weight) : null;
+    const strips = taken ?? scoreStrips(inputs, query);
+    const row = taken ? { ...scores, dot: taken.sizes } : scores;
+    const values = taken ? taken.output : contributions(inputs, query, row.weight, row.visible);
+    const rotary = taken ? null : part.rotary;
+    const groups = taken ? Array.from(taken.output, (_, n) => [n]) : groupsOf(inputs.dim, rotary);
+    this.steps.replaceChildren(...(taken ? valueSteps : steps).map(([name, says]) => make("li", {}, make("b", {}, name), ` ${says}`)));
     const sums = groupSums(groups, values);
     const best = byContribution(sums);
     const columns = columnsOf(
       units,
-      inputs.dim,
+      strips.dim,
       rotary ? groups.length : 0,
       row,
       { softcap: inputs.softcap, mask: inputs.mask.name, scaling: inputs.scaling },
       state.wrap,
       this.scroller.clientWidth || 900,
+      taken !== null,
     );
     const tall = this.context.height() - this.steps.offsetHeight - 8;
     // Few tokens get rows as high as they find room, within reason.
@@ -148,6 +151,7 @@ export class NeuronView implements View {
     const place = layOut(groups, order, columns.cell, columns.lines, rotary ? gap : 0);
     const before = this.scene?.place;
     const scene: Scene = {
+      strips,
       columns,
       units,
       inputs,
@@ -161,9 +165,9 @@ export class NeuronView implements View {
       marked,
       others,
       limits: {
-        q: largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
-        k: largest(inputs.k),
-        product: largestProduct(inputs, query, row.visible),
+        q: taken ? largest(taken.output) : largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
+        k: largest(taken ? inputs.v! : inputs.k),
+        product: largestProduct(strips, row.visible),
         low: ends(row, Math.min),
         high: ends(row, Math.max),
       },
@@ -246,17 +250,16 @@ export class NeuronView implements View {
       this.paint();
     }
     if (row < 0 || !event) return this.context.tooltip.hide();
-    const { inputs, query, row: scores, units } = scene;
+    const { inputs, query, row: scores, units, strips } = scene;
     const unit = units.key[row];
     const title = `${visible(units.query[query].text)} → ${visible(unit.text)}`;
-    const q = inputs.q[query * inputs.dim + neuron];
-    const k = inputs.k[unit.start * inputs.dim + neuron];
+    const { names } = strips;
     const rows =
       neuron >= 0
         ? [
-            { text: "q", value: valueText(q) },
-            { text: "k", value: valueText(k) },
-            { text: "q×k", value: valueText(q * k) },
+            { text: names.above, value: valueText(strips.above(neuron)) },
+            { text: names.left, value: valueText(strips.left(unit.start, neuron)) },
+            { text: names.product, value: valueText(strips.product(unit.start, neuron)) },
           ]
         : scene.columns.bars.map((column) => ({
             text: column.title,
@@ -268,7 +271,7 @@ export class NeuronView implements View {
                   : valueText({ dot: scores.dot, scaled: scores.scaled, capped: scores.capped, bias: scores.bias! }[column.name][unit.start]),
           }));
     this.context.tooltip.show(
-      { title, rows, note: neuron >= 0 ? `neuron ${neuron}` : most(inputs, query, unit.start), weight: scores.weight[unit.start] },
+      { title, rows, note: neuron >= 0 ? `neuron ${neuron}` : names.above === "q" ? most(inputs, query, unit.start) : "", weight: scores.weight[unit.start] },
       event.clientX,
       event.clientY,
     );
@@ -279,21 +282,28 @@ export class NeuronView implements View {
     const { scene, scroller: element } = this;
     if (!scene) return;
     scene.hover = { row, neuron };
-    const { columns, inputs, query, row: scores, units } = scene;
+    const { columns, strips, row: scores, units } = scene;
     const top = columns.top + row * columns.row;
     if (top < element.scrollTop + columns.top) element.scrollTop = top - columns.top;
     else if (top + columns.row > element.scrollTop + element.clientHeight) element.scrollTop = top + columns.row - element.clientHeight;
     this.paint();
     const unit = units.key[row];
-    const [q, k] = [inputs.q[query * inputs.dim + neuron], inputs.k[unit.start * inputs.dim + neuron]];
+    const { names } = strips;
+    const numbers = columns.bars.map(({ name, title }) => (name === "mask" ? "" : `${title} ${name === "weight" ? weightText(scores.weight[unit.start]) : valueText(scores[name]![unit.start])}`)).filter(Boolean);
     this.context.announce(
       neuron < 0
-        ? `key ${unit.text}: q·k ${valueText(scores.dot[unit.start])}, scaled ${valueText(scores.scaled[unit.start])}, weight ${weightText(scores.weight[unit.start])}`
-        : `neuron ${neuron} of key ${unit.text}: q ${valueText(q)}, k ${valueText(k)}, q times k ${valueText(q * k)}`,
+        ? `key ${unit.text}: ${numbers.join(", ")}`
+        : `neuron ${neuron} of key ${unit.text}: ${names.above} ${valueText(strips.above(neuron))}, ${names.left} ${valueText(strips.left(unit.start, neuron))}, ${names.product} ${valueText(strips.product(unit.start, neuron))}`,
     );
   }
 
   private report(part: Part, scene: Scene): void {
+    if (scene.strips.names.above === "output") {
+      const { row } = scene;
+      const first = row.dot.reduce((best, size, key) => (size > row.dot[best] ? key : best), 0);
+      const said = `Most is taken from “${visible(scene.units.key.find((unit) => unit.start >= first)?.text ?? "")}”: ‖α·v‖ ${valueText(row.dot[first])}`;
+      return this.context.status(said, { kind: "ramp", ramp: scene.ramp, title: "value, each strip on its own scale", low: "−", high: "+" });
+    }
     const best = byContribution(scene.sums);
     const share = cumulativeShare(scene.sums, best);
     const most = share.findIndex((each) => each >= 0.8) + 1;
@@ -331,13 +341,6 @@ export function middleWord(classes: number[]): number {
   return words[Math.floor(words.length / 2)] ?? 0;
 }
 
-/** Keys that are masked have no part in the picture's scale. */
-function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number, visible: boolean[]): number {
-  let most = 0;
-  for (let j = 0; j < s; j++) if (visible[j]) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
-  return most || 1;
-}
-
 function contentHeight({ columns, units, row }: Scene): number {
   return columns.top + (units.key.length + (row.sink === null ? 0 : 1)) * columns.row + 8;
 }
@@ -348,12 +351,6 @@ function ends(row: ScoreRow, pick: (...values: number[]) => number): Scene["limi
   return { dot: end(row.dot), scaled, capped: scaled, bias: end(row.bias) };
 }
 
-function largest(values: Float32Array | Float64Array): number {
-  let most = 0;
-  for (let i = 0; i < values.length; i++) if (Math.abs(values[i]) > most) most = Math.abs(values[i]);
-  return most || 1;
-}
-
 /** The neuron that moves a key's score most, in words. */
 function most({ q, k, dim }: Scene["inputs"], query: number, key: number): string {
   const products = Array.from({ length: dim }, (_, n) => q[query * dim + n] * k[key * dim + n]);
@@ -362,10 +359,10 @@ function most({ q, k, dim }: Scene["inputs"], query: number, key: number): strin
 }
 
 function neuronAt(scene: Scene, x: number): number {
-  const { columns, place, inputs } = scene;
+  const { columns, place, strips } = scene;
   for (const strip of [columns.k, columns.product]) {
     if (x < strip.x || x > strip.x + strip.width) continue;
-    for (let n = 0; n < inputs.dim; n++) {
+    for (let n = 0; n < strips.dim; n++) {
       if (place.line[n] === 0 && x - strip.x >= place.x[n] && x - strip.x < place.x[n] + columns.cell) return n;
     }
   }

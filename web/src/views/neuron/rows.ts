@@ -27,10 +27,10 @@ export class NeuronRows {
       if (!step || !this.scene) return;
       event.preventDefault();
       event.stopPropagation();
-      const { units, inputs } = this.scene;
+      const { units, strips } = this.scene;
       at = {
         row: Math.max(0, Math.min(units.key.length - 1, at.row + step[0])),
-        neuron: Math.max(-1, Math.min(inputs.dim - 1, at.neuron + step[1])),
+        neuron: Math.max(-1, Math.min(strips.dim - 1, at.neuron + step[1])),
       };
       events.walk(at.row, at.neuron);
       this.keys.setAttribute("aria-activedescendant", `nv-key-${at.row}`);

@@ -1,13 +1,10 @@
 /** Where in the atlas's corpus the head in hand does most like at the query that is pinned. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Instrument } from "../../instrument/instrument";
-import type { NearestReply } from "../../protocol/app";
-import { visible } from "../../render/dom";
-import { postJson } from "./server/api";
-import { openText } from "./atlas";
-import type { Session } from "./session";
-import { useAnswer } from "./server/answer";
+import type { Instrument } from "../../../instrument/instrument";
+import type { NearestReply } from "../../../protocol/app";
+import { openText, postJson, useAnswer, visible } from "../parts";
+import type { Session } from "../session";
 
 /** What stands before or after a token: the spaces between are no part of a token. */
 const around = (text: string) => text && text.replace(/\S(.*\S)?/s, visible);
