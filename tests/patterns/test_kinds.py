@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from headscope.patterns.kinds import KINDS, classify, map_kinds, shares
-from headscope.patterns.kinds.classify import MapClassifier
-from headscope.patterns.kinds.picture import CHANNELS, SIZE, picture
+from headscope.patterns.kinds.classify import CHANNELS, SIZE, MapClassifier, picture
 from headscope.patterns.kinds.rules import masses, rule
 from headscope.text.tokens import Tokens
 

@@ -22,8 +22,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, interpolate
 
 from headscope.files import atomic_path
-from headscope.patterns.kinds.classify import WEIGHTS, MapClassifier
-from headscope.patterns.kinds.picture import SIZE, picture
+from headscope.patterns.kinds.classify import SIZE, WEIGHTS, MapClassifier, picture
 from headscope.patterns.kinds.rules import KINDS, masses, rule
 from training.kinds import labels
 from training.kinds.folds import folds

@@ -1,4 +1,10 @@
-"""Kinds of maps: the trained network's probabilities, for readings and for corpora."""
+"""Kinds of maps: the trained network's probabilities, for readings and for corpora.
+
+Maps of any length become images of one size. Two channels say what a map looks like whatever its
+length: the square root of the weight, in which a strong line stands out, and the logarithm of
+weight × keys, in which uniform attention is 0. Long maps are pooled by their maximum, so that a
+thin line does not fade.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_max_pool2d, interpolate
 
-from headscope.patterns.kinds.picture import CHANNELS, picture
 from headscope.patterns.kinds.rules import KINDS
 from headscope.runs import State
 
@@ -22,12 +28,26 @@ if TYPE_CHECKING:
 
     from headscope.reading import Reading
 
-
+SIZE = 64
+CHANNELS = 2
 WIDTHS = (8, 8, 16, 16, 32, 32, 64, 64)
+SPAN = 6.0  # binary orders of magnitude around uniform that are told apart
+
+
+def picture(weights: NDArray[np.floating] | Tensor) -> Tensor:
+    """One map (t s), cropped to its real tokens, as channels × SIZE × SIZE."""
+    values = torch.as_tensor(weights, dtype=torch.float32).clamp(0, 1)
+    keys = values.shape[1]
+    lift = torch.log2((values * keys).clamp(min=2**-SPAN, max=2**SPAN)) / SPAN
+    both = torch.stack([values.sqrt(), lift])[None]
+    if max(values.shape) > SIZE:
+        return adaptive_max_pool2d(both, SIZE)[0]
+    return interpolate(both, (SIZE, SIZE), mode="nearest")[0]
 
 
 class MapClassifier(nn.Module):
-    """Pictures (n, CHANNELS, SIZE, SIZE) to scores (n, kinds)."""
+    """Pictures (n, CHANNELS, SIZE, SIZE) to scores (n, kinds): eight convolutions, mean and largest
+    over the picture, one linear layer."""
 
     def __init__(self) -> None:
         super().__init__()
