@@ -99,8 +99,7 @@ def effect(
     emphasised = scope.emphasise(span, text=text, heads=heads, factor=factor)
     said: list[float | None] = [None, None]
     if answer is not None:
-        asked = _question(scope, Example(text, span, answer))
-        said = [-float(_answered(one, asked)[0]) for one in (scope, emphasised)]
+        said = [log_probability(one, text, answer) for one in (scope, emphasised)]
     return Effect(
         said[0],
         said[1],
@@ -328,6 +327,13 @@ def _result(
     )
     table = tidy(frame, kind="decoder", measure="gain", count=len(gains))
     return EmphasisHeads(model, factor, examples, chosen, table, pd.DataFrame(rows))
+
+
+def log_probability(scope: Scope, text: str, answer: str) -> float:
+    """Of the whole answer behind the text, in nats."""
+    if not scope.causal or scope.encoder_decoder:
+        raise BadInput(f"An answer follows a text; {scope.name} does not continue text.")
+    return -float(_answered(scope, _question(scope, Example(text, (0, 1), answer)))[0])
 
 
 def _question(scope: Scope, example: Example) -> Questions:

@@ -129,6 +129,14 @@ def test_words_selected_in_the_box_are_emphasised(new_page, address, writer):
     app.page.locator('[data-control="factor"]').fill("50")
     edited(app, app.page.locator('[data-control="emphasise"]').click)
     expect(app.page.locator("[data-edit]")).to_contain_text("“dog ran” × 50")
+    app.page.locator('[data-control="wanted"]').fill("red house")
+    told = hs.emphasis.effect(writer, TEXT, "dog ran", answer="red house", factor=50)
+    said = app.page.locator("[data-wanted]")
+    expect(said).to_contain_text("→")
+    numbers = [
+        float(one) for one in re.findall(r"[−-]?\d+\.\d+", said.inner_text().replace("−", "-"))
+    ]
+    assert numbers == pytest.approx([told.before, told.after], abs=0.01)
     changed = writer.emphasise("dog ran", text=TEXT, factor=50)
     wanted = [one.probability for one in changed.next_token(TEXT, 5)]
     assert until(app.page, lambda: np.allclose(shown(app), wanted, atol=6e-4))

@@ -145,5 +145,10 @@ def _write_page(found: Budget, path: Path) -> None:
     heads.figure("heads", found.plot("heads"), "Cost of each head alone; recommended: outlined.")
     heads.figure("retrieval", found.plot("retrieval"), "How often each head looks at the needle.")
     heads.figure("outside", found.plot("outside"), "Attention outside of sink and window.")
-    heads.table("costs", found.table, "Every measure of every key-value head.")
+    measured: Any = found.table
+    wide = measured.pivot_table("value", ["layer", "head"], "measure")
+    lost = measured[measured["measure"] == "loss_cost"].set_index(["layer", "head"])
+    for end in ("high", "low"):
+        wide.insert(wide.columns.get_loc("loss_cost") + 1, f"loss_{end}", lost[end])
+    heads.table("costs", wide.reset_index(), "Every measure of every key-value head.")
     report.save(path)

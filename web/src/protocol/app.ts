@@ -194,6 +194,12 @@ export interface HeadFacts {
   why_not?: string | null;
 }
 
+/** POST /api/wanted {id, off, edits, answer}: log-probabilities of the whole answer, in nats. */
+export interface WantedReply {
+  before: number;
+  after: number;
+}
+
 /** POST /api/predict with { id: string; off: OffHead[] } */
 export interface PredictReply {
   /** One entry a masked word, or one for the next token, the class or the next sentence. */

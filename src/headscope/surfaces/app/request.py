@@ -92,6 +92,12 @@ class HeadsOffRequest(msgspec.Struct, kw_only=True, frozen=True):
     """Emphasis and weights set by hand, as the address spells them."""
 
 
+class WantedRequest(HeadsOffRequest, kw_only=True, frozen=True):
+    """POST /api/wanted: how likely an answer is behind the text, with the edits and without."""
+
+    answer: Target
+
+
 class AttributeRequest(msgspec.Struct, kw_only=True, frozen=True):
     """POST /api/attribute."""
 

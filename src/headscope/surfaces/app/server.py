@@ -63,6 +63,7 @@ def _posted_routes(session: Session) -> list[Route]:
         ("tokens", asked.ReadRequest, session.tokens, _json),
         ("write", asked.WriteRequest, session.write, _json),
         ("predict", asked.HeadsOffRequest, session.predict, _json),
+        ("wanted", asked.WantedRequest, session.wanted, _json),
         ("importance", asked.HeadsOffRequest, session.importance, _json),
         ("compare", asked.CompareRequest, session.compare, _json),
         ("attribute", asked.AttributeRequest, session.attribute, _container),

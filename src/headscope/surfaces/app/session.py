@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.bundled import bundled_atlas
 from headscope.edits.live import switched_off
+from headscope.emphasis import log_probability
 from headscope.errors import BadInput
 from headscope.measures.glossary import GLOSSARY
 from headscope.reading import Reading, Scope
@@ -41,6 +42,7 @@ from headscope.surfaces.app.request import (
     MediaReadRequest,
     NearestRequest,
     ReadRequest,
+    WantedRequest,
     WeighRequest,
     WriteRequest,
     WritersRequest,
@@ -189,6 +191,18 @@ class Session:
             return {"places": [], "note": kept.why_no_predictions}
         with self.models.lock(kept.model):
             return predictions(self.models.scope(kept.model), changes_of(request), kept)
+
+    def wanted(self, request: WantedRequest) -> dict[str, float]:
+        kept = self.readings.get(request.id)
+        if kept.why_no_predictions:
+            raise BadInput(kept.why_no_predictions)
+        with self.models.lock(kept.model):
+            scope = self.models.scope(kept.model)
+            edited = switched_off(scope, changes_of(request))
+            before, after = (
+                log_probability(one, kept.text, request.answer) for one in (scope, edited)
+            )
+        return {"before": before, "after": after}
 
     def importance(self, request: HeadsOffRequest) -> dict[str, Any]:
         kept = self.readings.get(request.id)

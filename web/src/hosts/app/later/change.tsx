@@ -2,8 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Instrument } from "../../../instrument/instrument";
+import type { WantedReply } from "../../../protocol/app";
 import type { Tokens } from "../../../protocol/types";
-import { copyText, sentenceOf, useInstrument, visible } from "../parts";
+import { copyText, postJson, sentenceOf, useAnswer, useInstrument, valueText, visible } from "../parts";
 import type { Session } from "../session";
 import { emphasisOf, inPython, inWords, spellEmphasis, spellWeight, weightOf } from "./edits";
 
@@ -22,6 +23,7 @@ export function Change({ session, instrument }: Props): JSX.Element | null {
       <h3>Change attention</h3>
       {state.query === null ? <p class="quiet">Click a token or a cell, then set its weights here.</p> : <Weight session={session} instrument={instrument} query={state.query} key={`${state.query} ${state.key}`} />}
       <Emphasise session={session} instrument={instrument} />
+      {session.entry?.writes && !session.entry.encoder_decoder && <Wanted session={session} />}
     </section>
   );
 }
@@ -74,6 +76,25 @@ function Weight({ session, instrument, query }: Props & { query: number }): JSX.
     </>
   );
 }
+
+/** An answer that should follow the text: its log-probability without the edits, and with them. */
+function Wanted({ session }: { session: Session }): JSX.Element {
+  const { id, of: { off, edits } } = session.reading!;
+  const [answer, setAnswer] = useState(wanted.answer);
+  wanted.answer = answer;
+  const found = useAnswer(answer.trim() ? `${id} ${answer}` : null, (signal) => postJson<WantedReply>("api/wanted", { id, off, edits, answer }, signal), 200);
+  const edited = off.length + edits.length > 0;
+  return (
+    <div class="by-hand emphasise">
+      <input type="text" data-control="wanted" placeholder="a wanted answer" aria-label="A wanted answer" title="How likely the model is to continue the text with these words" maxLength={40} value={answer} onInput={(event) => setAnswer(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+      {found?.error && <span class="quiet">{found.error}</span>}
+      {found?.reply && <span data-wanted>{valueText(found.reply.before)}{edited && ` → ${valueText(found.reply.after)}`} nats</span>}
+    </div>
+  );
+}
+
+/** Stays from reading to reading. */
+const wanted = { answer: "" };
 
 /** The tokens that hold some characters of the first text: each is known with all that stands before it. */
 function tokensAt({ written, class: of, segment }: Tokens, start: number, stop: number): [number, number] | null {
