@@ -1,29 +1,37 @@
-"""Word times by pocketsphinx: .wav files at 16 kHz with a .txt each become .ctm files beside them.
+"""Word times by pocketsphinx: .wav files at 16 kHz with a .txt each get a .json beside them.
 
     python benchmarks/word_times.py FOLDER [--most SECONDS] [--least SECONDS]
 
-The transcript is aligned by force with the package's own acoustic model. A recording with a word
-that its dictionary lacks, or whose alignment fails, is named and gets no times.
+The transcript is aligned by force with the package's own acoustic model. Words keep their capitals
+and their punctuation, and several spoken words in one, such as those of "re-enter", one time. A
+recording with a word that the dictionary lacks, or whose alignment fails, is named and gets none.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import wave
 from pathlib import Path
 from typing import Any
 
 
-def words_of(text: str) -> list[str]:
-    """Words as the dictionary spells them."""
-    plain = text.lower().replace("’", "'").replace("-", " ").replace("—", " ")
-    words = (re.sub(r"[^a-z']", "", word).strip("'") for word in plain.split())
-    return [word for word in words if word]
+def words_of(text: str) -> list[tuple[str, list[str]]]:
+    """Words as they are written, each with those of the dictionary that it is spoken as."""
+    found: list[tuple[str, list[str]]] = []
+    for written in text.replace("’", "'").replace("—", " ").split():
+        parts = [re.sub(r"[^a-z']", "", part).strip("'") for part in written.lower().split("-")]
+        if any(parts):
+            found.append((written, [part for part in parts if part]))
+    return found
 
 
-def aligned(decoder: Any, sound: bytes, words: list[str]) -> list[tuple[str, float, float]]:
-    """Each word with its start and end in seconds."""
+def aligned(
+    decoder: Any, sound: bytes, written: list[tuple[str, list[str]]]
+) -> list[tuple[str, float, float]]:
+    """Each written word with its start and end in seconds."""
+    words = [word for _, spoken in written for word in spoken]
     unknown = [word for word in words if decoder.lookup_word(word) is None]
     if unknown:
         raise ValueError(f"not in the dictionary: {', '.join(unknown)}")
@@ -33,12 +41,14 @@ def aligned(decoder: Any, sound: bytes, words: list[str]) -> list[tuple[str, flo
     decoder.end_utt()
     found = [
         (re.sub(r"\(\d+\)", "", one.word), one.start_frame / 100, (one.end_frame + 1) / 100)
-        for one in decoder.seg()
+        for one in decoder.seg() or ()  # None where alignment fails
         if one.word[0] not in "<[("
     ]
     if [word for word, _, _ in found] != words:
         raise ValueError(f"{len(found)} of {len(words)} words were aligned")
-    return found
+    times = iter((start, end) for _, start, end in found)
+    spans = [(word, [next(times) for _ in spoken]) for word, spoken in written]
+    return [(word, span[0][0], span[-1][1]) for word, span in spans]
 
 
 def main() -> None:
@@ -63,8 +73,9 @@ def main() -> None:
             print(f"left out: {path.name}: {error}")
             left_out += 1
             continue
-        lines = [f"{path.stem} 1 {a:.2f} {b - a:.2f} {word}\n" for word, a, b in found]
-        path.with_suffix(".ctm").write_text("".join(lines), encoding="utf-8")
+        times = [{"word": f" {word}", "start": a, "end": round(b, 2)} for word, a, b in found]
+        whole = {"segments": [{"words": times}]}  # as Whisper writes them
+        path.with_suffix(".json").write_text(json.dumps(whole), encoding="utf-8")
         seconds, number = seconds + lasts, number + 1
     print(f"{number} recordings of {seconds / 60:.1f} minutes aligned, {left_out} left out")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
 import pytest
+from tokenizers import Regex, pre_tokenizers
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
@@ -149,9 +151,14 @@ def test_presets_run_from_files(tmp_path, tiny_bert, tiny_t5):
     assert atoms.cases == 8  # the oxygen has a single candidate
     row = {"sequence": "acdefghiklmnopqrst", "contacts": [[0, 9], [2, 11], [4, 15]]}
     (tmp_path / "p.jsonl").write_text((json.dumps(row) + "\n") * 8)
-    for found in (hs.probe.contacts(tiny_bert, tmp_path / "p.jsonl", **quiet), atoms, same):
+    by_letter = copy.deepcopy(tiny_bert.tokenizer)
+    by_letter.backend_tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+    protein = hs.load(tiny_bert.model, by_letter)
+    for found in (hs.probe.contacts(protein, tmp_path / "p.jsonl", **quiet), atoms, same):
         assert found.draw(0).axes
         assert np.isfinite(found.top(n=1)["value"]).all()
+    with pytest.raises(BadInput, match="48 unaligned"):  # the whole sequence is one unknown token
+        hs.probe.contacts(tiny_bert, tmp_path / "p.jsonl", **quiet)
 
 
 def test_a_mapped_reaction_is_read_from_any_column_of_a_table(tmp_path):

@@ -65,7 +65,12 @@ class Field:
 
 
 def _standard(maps: Tensor) -> Tensor:
-    """… q k, each candidate in units of its own spread over the queries."""
+    """… q k, each candidate in units of its own spread over the queries.
+
+    Each query's weights are shares of what all candidates get, as Whisper's softmax over the
+    moments of a sound leaves out those that only fill the window.
+    """
+    maps = maps / maps.sum(-1, keepdim=True).clamp_min(1e-12)
     spread = maps.std(-2, keepdim=True, unbiased=False)
     return (maps - maps.mean(-2, keepdim=True)) / spread.clamp_min(1e-12)
 

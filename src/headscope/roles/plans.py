@@ -73,32 +73,33 @@ def plan(
     starts, ends = np.array(units).reshape(-1, 2).T
     there = np.array([len(one) > 0 for one in keys], bool)
     right, possible = (np.zeros((len(spans), len(units)), bool) for _ in range(2))
+    one_text = same and query_segment == 0
+    shared = (
+        _shared(asking, keys, len(of_keys), -shift) if one_text else np.zeros(right.shape, bool)
+    )
     for pair in document.pairs:
         row = row_of.get(pair.query)  # pyright: ignore[reportArgumentType]
         if row is None or not len(asking[row]) or (asking[row] < 0).any():
             faults.note("unaligned", document.where, f"{pair.query} has no token of its own")
             continue
-        found = (starts < pair.target[1]) & (ends > pair.target[0]) & there
-        if same and query_segment == 0:
-            found &= ~((starts < pair.query[1]) & (ends > pair.query[0]))
+        found = (starts < pair.target[1]) & (ends > pair.target[0]) & there & ~shared[row]
         if not found.any():
-            message = f"{pair.target} has no token of its own, or is the query itself"
+            message = f"{pair.target} has no token of its own, or shares that of {pair.query}"
             faults.note("unaligned", document.where, message)
             continue
         possible[row] |= found
         right[row] |= found & pair.sure
     kept = [row for row, tokens in enumerate(asking) if len(tokens) and (tokens >= 0).all()]
-    allowed = np.broadcast_to(there, right.shape).copy()
-    if same and query_segment == 0:
-        first, last = np.array(spans).reshape(-1, 2).T
-        allowed &= ~((starts < last[:, None]) & (ends > first[:, None]))
+    allowed = there & ~shared
+    if one_text:
+        first, _ = np.array(spans).reshape(-1, 2).T
         allowed &= np.abs(starts - first[:, None]) >= apart
     if document.groups is not None:
         of_query, of_key = (np.array(names) for names in document.groups)
         allowed &= of_query[:, None] == of_key
     found = Plan(
         number, tuple(asking[row] for row in kept), tuple(keys), right[kept], possible[kept],
-        allowed[kept], _along(spans, units, same and query_segment == 0)[kept],
+        allowed[kept], _along(spans, units, one_text)[kept],
         tuple(kept), tuple(units),
     )  # fmt: skip
     if not found.cases.any():
@@ -113,6 +114,17 @@ def tokens_of(span: Sequence[float], tokens: Tokens, segment: int) -> Positions:
     start, end = tokens.spans[:, 0], tokens.spans[:, 1]
     own = (start < span[1]) & (end > span[0]) & (start >= 0) & (tokens.segments == segment)
     return np.flatnonzero(own)
+
+
+def _shared(
+    asking: Sequence[Positions], keys: Sequence[Positions], tokens: int, shift: int
+) -> Bools:
+    """q k: whether a query and a candidate have a token in common, so that neither is the other."""
+    there = np.zeros((2, max(len(asking), len(keys)), tokens), np.float32)
+    for side, units in enumerate((asking, keys)):
+        for unit, positions in enumerate(units):
+            there[side, unit, positions + (0 if side else shift)] = 1
+    return there[0, : len(asking)] @ there[1, : len(keys)].T > 0
 
 
 def _along(

@@ -81,16 +81,19 @@ def _heard(frames: Floats, start: float, end: float) -> NDArray[np.bool_]:
 def _plan(
     number: int, document: Linked, tokens: Tokens, frames: Floats, sound: Sound, faults: Faults
 ) -> Plan | None:
-    """Every token asks at the position before it, which predicts it; the last asks for the end."""
+    """Every token asks at the position before it, which predicts it.
+
+    All positions of the decoder have a row, as Whisper standardises attention over all of them;
+    the way through time begins before the first word and ends at the last token.
+    """
     offset = tokens.texts[0].find(str(document.other))
     pieces = [tokens_of((a + offset, b + offset), tokens, 0) for a, b in document.queries]
-    if offset < 0 or not all(len(of) for of in pieces):
+    if offset < 0 or not all(len(of) and of[0] for of in pieces):
         faults.note("unaligned", document.where, "the tokens do not spell the transcript")
         return None
-    spoken = np.unique(np.concatenate(pieces))
-    asking = (*(np.array([at - 1]) for at in spoken), spoken[-1:])
-    row_of = {int(at): row for row, at in enumerate(spoken)}
-    right = np.zeros((len(asking), len(frames)), bool)
+    begin = int(min(of[0] for of in pieces)) - 1
+    last = int(max(of[-1] for of in pieces))
+    right = np.zeros((len(tokens), len(frames)), bool)
     times = {pair.query: pair.target for pair in document.pairs}
     words: list[str] = []
     rows: list[tuple[int, int]] = []
@@ -103,19 +106,19 @@ def _plan(
             message = f"a word starts at {start} s in a sound of {sound.seconds:.1f} s"
             faults.note("span outside", document.where, message)
             continue
-        first, last = row_of[int(of[0])], row_of[int(of[-1])] + 1
-        right[first:last] = _heard(frames, start, end)
+        right[of - 1] = _heard(frames, start, end)
         words.append(str(document.other)[slice(*span)])
-        rows.append((first, last))
+        rows.append((int(of[0]) - 1 - begin, int(of[-1]) - begin))
         truth.append((start, end))
     if not words:
         faults.note("no links", document.where, "no word is heard inside the sound")
         return None
     timing = Timing(tuple(words), tuple(rows), np.array(truth), frames[:, 0], sound.seconds,
-                    pauses(sound))  # fmt: skip
+                    pauses(sound), slice(begin, last + 1))  # fmt: skip
+    along = np.clip((np.arange(len(tokens)) - begin) / max(1, last - begin), 0, 1)
     keys = tuple(np.array([at]) for at in range(len(frames)))
     return Plan(
-        number, asking, keys, right, right, np.ones(right.shape, bool),
-        np.round(np.arange(len(asking)) * (len(frames) - 1) / max(1, len(asking) - 1)),
-        tuple(range(len(asking))), tuple((float(a), float(b)) for a, b in frames), timing,
+        number, tuple(np.array([at]) for at in range(len(tokens))), keys, right, right,
+        np.ones(right.shape, bool), np.round(along * (len(frames) - 1)),
+        tuple(range(len(tokens))), tuple((float(a), float(b)) for a, b in frames), timing,
     )  # fmt: skip

@@ -21,15 +21,17 @@ class Timing:
     """What the words of one sound are timed by."""
 
     words: tuple[str, ...]
-    rows: tuple[tuple[int, int], ...]  # of the map, which has a row more: the end
+    rows: tuple[tuple[int, int], ...]  # of `spoken`, which has a row more: the end
     truth: Floats  # w 2, seconds
     starts: Floats  # of moments
     seconds: float  # of the sound
     pauses: Floats  # n 2
+    spoken: slice  # of the map's rows: those that predict words, and the last token's own
 
     def times(self, maps: Floats) -> Floats:
         """w 2: when each word starts and ends, by a map that is standardised over tokens."""
-        begin = first_columns(warp(-contrast(maps)), len(maps))
+        spoken = maps[self.spoken]
+        begin = first_columns(warp(-contrast(spoken)), len(spoken))
         edges = np.append(self.starts[begin], self.seconds)
         found = tuple(
             WordTime(word, rows, float(edges[rows[0]]), float(edges[rows[1]]))
