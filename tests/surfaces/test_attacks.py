@@ -34,6 +34,7 @@ POSTED: dict[str, dict[str, object]] = {
     "attribute": {"target": "cat"}, "weigh": {"by": "norm", "target": "cat"}, "write": {"count": 2},
     "cancel": {"ticket": "x" * 9},
     "media": {"media": "image", "name": "a.png", "data": "iVBORw0KGgo="},
+    "wanted": {"answer": "cat", "edits": ["emphasis-decoder-1-2-4", "weight-decoder-0.1-2-1-0.5"]},
     "writers": {"kind": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2},
     "atlas/nearest": {"kind": "encoder", "layer": 0, "head": 0, "query": 1},
 }  # fmt: skip
@@ -93,7 +94,7 @@ def requests(name: str, count: int, seed: int = 7):
         else:
             model = chance.choice(["tiny", "writer"])
             body = {"model": model, "text": "the cat", "text_pair": None, "off": [], "id": name,
-                    "other": name, **POSTED[where]}  # fmt: skip
+                    "edits": [], "other": name, **POSTED[where]}  # fmt: skip
             for one in chance.sample([*body, "layer", "truncate", "ticket"], 2):
                 body[one] = chance.choice(VALUES)
             content = json.dumps(body).encode()
