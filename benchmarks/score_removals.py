@@ -5,9 +5,10 @@
 The protocol was fixed before its first run. Each draw takes a document of the sample corpus (its
 first 24 words), a head of layers 1 and up, a query from position 4, a key by its attention weight
 (the first key, a sink, left out) and a side. The writer with the largest part on that side,
-relative to the mean key, is removed from that side alone: one removal per draw. The figure is
-Spearman's correlation of predicted (norms held) and measured change of weight over all draws, with
-a 95 % interval from 2,000 bootstrap samples of texts.
+relative to the mean key, is removed from that side alone: one removal per draw. The figures are
+Spearman's correlations of predicted and measured change of weight over all draws, with 95 %
+intervals from 2,000 bootstrap samples of texts: of the part alone (norms held), and of the part
+with the norms that follow at the scale they then have (`rescaled`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main() -> None:
     scope = hs.load(given.model)
     layers, heads = scope.layers["decoder"], scope.heads["decoder"]
     documents = [one.text for one in Reader().documents("sample", Faults())]
-    texts, predicted, measured = [], [], []
+    texts, held, rescaled, measured = [], [], [], []
     for _ in range(given.draws):
         at = int(chance.integers(len(documents)))
         text = " ".join(documents[at].split()[:WORDS])
@@ -50,17 +51,20 @@ def main() -> None:
         )
         (one,) = [each for each in found.verified if each.side == side]
         texts.append(at)
-        predicted.append(one.predicted)
+        held.append(one.predicted)
+        rescaled.append(one.rescaled)
         measured.append(one.measured)
-    first, second, of = np.array(predicted), np.array(measured), np.array(texts)
-    low, high = np.quantile([_sampled(chance, of, first, second) for _ in range(SAMPLES)],
-                            [0.025, 0.975])  # fmt: skip
-    apart = np.abs(first - second)
-    print(
-        f"{given.draws} draws of {len(set(texts))} texts: Spearman "
-        f"{spearmanr(first, second).statistic:.3f} ({low:.3f} to {high:.3f}), "
-        f"median miss of weight {np.median(apart):.4f}, largest {apart.max():.4f}"
-    )
+    print(f"{scope.name}: {given.draws} draws of {len(set(texts))} texts")
+    second, of = np.array(measured), np.array(texts)
+    for name, one in (("norms held", held), ("norms rescaled", rescaled)):
+        first = np.array(one)
+        low, high = np.quantile([_sampled(chance, of, first, second) for _ in range(SAMPLES)],
+                                [0.025, 0.975])  # fmt: skip
+        apart = np.abs(first - second)
+        print(
+            f"{name}: Spearman {spearmanr(first, second).statistic:.3f} ({low:.3f} to {high:.3f}), "
+            f"median miss of weight {np.median(apart):.4f}, largest {apart.max():.4f}"
+        )
 
 
 def _sampled(chance: np.random.Generator, texts: np.ndarray, *pair: np.ndarray) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -53,6 +54,29 @@ def test_a_head_is_built_by_hand_from_its_queries_and_keys() -> None:
             hs.Reading.from_attention(tokens=TOKENS, **wrong)
     with pytest.raises(BadInput, match="There are 3 tokens, but q has 2 rows"):
         hs.Reading.from_attention(q=q[:2], k=k[:2], tokens=TOKENS)
+
+
+def test_a_table_written_as_csv_is_drawn_and_opened_again(tiny_gpt2, tmp_path) -> None:
+    made = hs.survey(tiny_gpt2, [TEXT, "a dog ran"], progress=False)
+    made.save(tmp_path / "survey.csv")
+    frame = pd.read_csv(tmp_path / "survey.csv")
+    measure = made.measures[0]
+    for again in (hs.open(tmp_path / "survey.csv"), frame):
+        assert hs.head_map(again, measure) is not None
+    np.testing.assert_allclose(hs.open(tmp_path / "survey.csv").map(measure), made.map(measure))
+
+
+def test_several_texts_are_refused_where_one_is_meant(tiny_gpt2) -> None:
+    several = [TEXT, "a dog ran"]
+    for ask in (
+        lambda: hs.circuits.score(tiny_gpt2, several, 1, 0, 3, 2),
+        lambda: hs.circuits.inputs(tiny_gpt2, several, methods=["gradient_input"], orders=2),
+        lambda: hs.circuits.head_outputs(tiny_gpt2, several),
+        lambda: hs.circuits.with_weightings(tiny_gpt2, several),
+        lambda: hs.circuits.trace(tiny_gpt2, several),
+    ):
+        with pytest.raises(BadInput):
+            ask()
 
 
 def test_a_difference_narrows_both_readings(tiny_gpt2) -> None:

@@ -23,6 +23,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.reading.inputs.decoder_text import encode_both
+from headscope.text.tokenise import need_one_text
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -100,6 +101,7 @@ def score(
     >>> found.top("key", 3)  # doctest: +SKIP
     """
     need_scope(scope)
+    need_one_text(text)
     if verify:
         need_count(verify, "verify")
     scope = unrolled(scope)
