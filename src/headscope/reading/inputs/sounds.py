@@ -46,6 +46,12 @@ def sound_reading(
     sound = open_sound(audio, sampling_rate).at(rate)
     features = extractor(sound.samples, sampling_rate=rate, return_tensors="pt")
     inputs = moved(scope, tensors_of(features))
+    least = least_samples(scope.model.config)
+    if "input_values" in inputs and inputs["input_values"].shape[-1] < least:
+        raise BadInput(
+            f"The sound lasts {1000 * sound.seconds:.1f} ms and {scope.name} hears nothing shorter "
+            f"than {1000 * least / rate:.1f} ms; give a longer one."
+        )
     of_decoder = None
     if scope.encoder_decoder:
         tokenizer = scope.tokenizer or processor.tokenizer
@@ -88,6 +94,16 @@ def sound_positions(configuration: Any, extractor: Any, count: int) -> Positions
         f"headscope does not know which moments the positions of {configuration.model_type} hear; "
         "use scope.read_inputs with names of your own."
     )
+
+
+def least_samples(configuration: Any) -> int:
+    """How many samples one position is made of, where samples go through convolutions."""
+    kernels = getattr(configuration, "conv_kernel", None) or ()
+    strides = getattr(configuration, "conv_stride", None) or ()
+    least = 1
+    for kernel, stride in reversed(list(zip(kernels, strides, strict=False))):
+        least = (least - 1) * stride + kernel
+    return least
 
 
 def _evenly(count: int, step: float) -> Positions:
