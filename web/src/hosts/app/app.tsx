@@ -60,7 +60,9 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     return () => system.removeEventListener("change", apply);
   }, [theme, mounted]);
   frame.classList.toggle("presenting", session.presenting);
-  const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
+  // In a live page the last picture stays under what is wrong with the next text.
+  const kept = !!engine && !!reading && (session.phase === "error" || session.phase === "too-long");
+  const covered = session.phase !== "ready" && !(session.phase === "loading" && reading) && !kept;
   // Beside an error the numbers of the text before would look like those of this one.
   const current = mounted && mounted.source === reading?.source && !covered ? mounted : null;
   useLayoutEffect(() => {
@@ -92,6 +94,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
           </div>
           {!covered && reading && <FirstHint />}
           {covered && <Cover session={session} />}
+          {kept && <div class="queue" data-kept><Cover session={session} /></div>}
         </main>
       </div>
       {session.presenting && <Present session={session} />}
