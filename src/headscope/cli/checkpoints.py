@@ -123,7 +123,8 @@ def _write_page(
         then = found.examples(corpus, layer, head)
         examples = report.section(f"Head {layer}-{head} then and now")
         examples.table(
-            "examples", then[["rank", "query_token", "step", "key_token", "weight", "text"]],
+            "examples",
+            then.filter(["rank", "query_token", "step", "key_token", "weight", "text"]),
             "Where it changed most: the query stands in [[ ]], its strongest key in << >>.",
         )  # fmt: skip
     report.save(path)

@@ -116,7 +116,15 @@ def part_from_qkv(
     scores = np.where(seen, scaling * made["q"] @ made["k"].transpose(0, 2, 1), -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    layer = LayerAttention(0, weights, **made, scaling=scaling, mask=seen if causal else None)
+    layer = LayerAttention(
+        0,
+        weights,
+        made["q"],
+        made["k"],
+        made.get("v"),
+        scaling=scaling,
+        mask=seen if causal else None,
+    )
     kind: Kind = "decoder" if causal else "encoder"
     return {kind: Part(kind=kind, query=own, key=own, layers=(layer,), causal=causal)}
 

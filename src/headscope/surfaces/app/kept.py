@@ -44,7 +44,8 @@ class KeptReading:
         if found is None or not self.off:
             return found
         rows = zip(found["kind"], found["layer"], found["head"], strict=True)
-        return found[[(kind, int(layer), int(head)) not in self.off for kind, layer, head in rows]]
+        on = [(kind, int(layer), int(head)) not in self.off for kind, layer, head in rows]
+        return found.loc[on]
 
     @property
     def has_media(self) -> bool:
