@@ -44,5 +44,7 @@ def test_a_trace_is_a_graph_for_others(traced, tmp_path):
     assert networkx.has_path(own, "word 1", "answer")
     assert own.number_of_edges() == other.number_of_edges() == len(traced.steps)
     assert "attends to word 1 'the'" in str(traced)
+    drawn = {one.get_text() for one in traced.plot().axes[0].texts}
+    assert {f"{one.name} “{one.token}”" for one in traced.nodes} <= drawn
     with pytest.raises(BadInput, match=r"written as \.json"):
         traced.save(tmp_path / "trace.html")

@@ -19,9 +19,12 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from headscope.circuits.logits.target import Target
     from headscope.reading import Scope
 
+WIDE = 1.7  # from one token's column to the next, in nodes of a circuit
 Link = Literal["logit", "query", "key", "attends"]
 
 
@@ -85,6 +88,31 @@ class Traced:
             graph.add_edge(one.source, one.target, key=one.link, **asdict(one))
         return graph
 
+    def plot(self) -> Figure:
+        """The trace as a graph: a column for each token, layers from below; width is a share."""
+        from headscope.figures.of_circuits import edge_graph
+
+        shown = {one.name: f"{one.name} “{one.token.strip()}”" for one in self.nodes}
+        top = 1 + max((one.layer or 0 for one in self.nodes), default=0)
+        columns = sorted({one.position for one in self.nodes if one.position is not None})
+        places: dict[str, tuple[float, float]] = {}
+        for one in self.nodes:
+            x, y = WIDE * columns.index(one.position or 0), _height(one, top)
+            while (x, y) in places.values():
+                y += 0.25
+            places[shown[one.name]] = (x, y)
+        through = {"query": "q", "key": "k"}
+        return edge_graph(
+            [
+                (shown[one.source], shown[one.target], through.get(one.link, ""), one.share)
+                for one in self.steps
+            ],
+            top,
+            title=f"Who wrote “{self.answer.strip()}”",
+            caption=f"{self.model} · from words to heads: attention; q, k: who wrote what matched",
+            places=places,
+        )
+
     def save(self, path: str | Path) -> None:
         """Write the graph as .json."""
         path = Path(path)
@@ -112,6 +140,12 @@ class Traced:
             if step.source not in above:
                 said += self._lines(step.source, depth + 1, {*above, name})
         return said
+
+
+def _height(node: Node, top: int) -> float:
+    if node.layer is not None:
+        return node.layer + 0.5 * (node.part == "mlp")
+    return {"answer": float(top), "word": -2.0}.get(node.part, -1.0)
 
 
 def trace(

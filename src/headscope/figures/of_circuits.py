@@ -8,7 +8,7 @@ logits on top. `writer_pairs`: writers of the query × writers of the key, with 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -114,9 +114,10 @@ def edge_graph(
     *,
     title: str,
     caption: str = "",
+    places: Mapping[str, tuple[float, float]] | None = None,  # x, y; by default by layer
 ) -> Figure:
     """Width is the size of a score, colour its sign; q, k and v stand at the arrows' heads."""
-    places = _places(links, layers)
+    places = _places(links, layers) if places is None else places
     across = max((x for x, _ in places.values()), default=0) + 1
     rows = sorted({y for _, y in places.values()})
     level = {y: number for number, y in enumerate(rows)}
