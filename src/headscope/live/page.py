@@ -54,11 +54,13 @@ def live_page(
     Parameters
     ----------
     scope
-        The model, of one of the families that a browser can run.
+        The model, of one of the families that a browser can run: encoders and decoders of texts,
+        and ViTs.
     path
         A file ending in .html, complete in itself, or a folder for a static web host.
     precision
-        How the weights are stored: "half" gives attention to 1e-3, "single" to 1e-5.
+        How the weights are stored: "half" is exact where the model was kept in 16 bits, and moves
+        the attention of others by about 1e-3, of deep ones by more; "single" is exact to 1e-5.
     title
         The page's title; by default the model's name.
 
