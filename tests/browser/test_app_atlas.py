@@ -54,6 +54,17 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     page, errors = opened(new_page, address)
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()  # the head in hand, not another
+    asks = page.locator(".at-deciles button")
+    assert asks.all_inner_texts() == ["strongest", "typical", "weakest"]
+    lowest = asks.last.get_attribute("title") or ""
+    asks.last.click()
+    worst = page.locator(".at-examples li").first
+    page.locator('[data-control="weakest"][aria-pressed="true"]').wait_for()
+    low, high = (float(part) for part in lowest.split(":")[0].split(" to "))
+    assert low - 1e-3 <= float(worst.get_attribute("data-value") or "nan") <= high + 1e-3
+    asks.first.click()
+    page.locator('[data-control="strongest"][aria-pressed="true"]').wait_for()
+    assert page.locator("[data-control=panels]").input_value() == "clusters"
     examples = atlas.examples(1, 2)
     first = page.locator(".at-examples li").first
     assert first.get_attribute("data-document") == str(examples["document"].iloc[0])
@@ -70,6 +81,7 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=opens]").select_option("matrix")
     display(page.locator(".app-atlas"))
+    page.locator("[data-control=panels]").select_option("heads")
     page.locator("[data-control=y]").select_option("focus")
     page.locator(".at-examples li").first.locator(".at-text").click()
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()

@@ -304,7 +304,7 @@ def test_no_text_of_the_app_is_smaller_than_eleven_pixels(new_page, address):
     assert small == set()
 
 
-def test_no_stylesheet_asks_for_text_under_eleven_pixels():
+def test_stylesheets_ask_for_at_most_six_sizes_and_none_under_eleven_pixels():
     sheets = sorted((Path(__file__).parents[2] / "web" / "src").rglob("*.css"))
     sizes = [
         (sheet.name, float(size))
@@ -313,3 +313,4 @@ def test_no_stylesheet_asks_for_text_under_eleven_pixels():
     ]
     assert len(sizes) > 40
     assert [each for each in sizes if each[1] < SMALLEST] == []
+    assert len({size for _, size in sizes}) <= 6

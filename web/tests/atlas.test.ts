@@ -1,9 +1,9 @@
 /** Examples of an atlas: where a query and its keys stand, within one text and across two. */
 import { describe, expect, it } from "vitest";
 import { leftOut } from "../src/more/heads/atlas/charts";
-import { isSpaceOf } from "../src/more/heads/atlas/spelled";
+import { isSpaceOf, touches } from "../src/more/heads/atlas/spelled";
 import { AtlasData } from "../src/protocol/atlas";
-import type { AtlasHeader } from "../src/protocol/atlas";
+import type { AtlasHeader, Token } from "../src/protocol/atlas";
 import type { Reading } from "../src/protocol/reading";
 
 const words = Array.from({ length: 40 }, (_, i) => `w${i}`);
@@ -59,5 +59,13 @@ describe("the chart of offsets", () => {
     expect(leftOut([[-60, 3, 1], [-1, 1, 1]], 24)).toBe("75 % stand further away than 24");
     expect(leftOut([[64, 1, 1], [-1, 999, 1]], 24)).toBe("< 1 % stand further away than 24");
     expect(leftOut([[-24, 1, 1]], 24)).toBe("");
+  });
+});
+
+describe("spaces between tokens that keep none", () => {
+  it("stand where English writes them", () => {
+    const tokens = "the model ' s words ( all of them ) , then a 5 % rise .".split(" ").map((text) => ({ text }) as Token);
+    const written = tokens.map(({ text }, at) => (at && !touches(tokens, at) ? ` ${text}` : text)).join("");
+    expect(written).toBe("the model's words (all of them), then a 5 % rise.");
   });
 });

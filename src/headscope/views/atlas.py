@@ -96,6 +96,7 @@ def build(
         "state": {
             "view": NAME, "kind": table.kind, "layer": at[0], "head": at[1], "heads": [at[1]],
             **plane_state(table, x=x, y=y, colour=colour, size=size),
+            **_panels(table, x or y or colour),
             **checked({"chosen": numbered(heads, table), **options}),
         },
         "parts": [],
@@ -116,6 +117,11 @@ def build(
         },
     }  # fmt: skip
     return view_data(header, buffers)
+
+
+def _panels(table: Table, asked: str | None) -> dict[str, str]:
+    """Heads that attend alike stand together at first, where no axis was asked for."""
+    return {} if asked or "group" not in table.columns else {"panels": "clusters"}
 
 
 def _counts(rows: Any, table: Table) -> list[int]:

@@ -31,8 +31,8 @@ export interface Geometry {
 /** Few tokens get room and size, as far as they fill the height there is; many get density. */
 function rowHeight(count: number, tall: number): [number, number] {
   const room = Math.floor(tall / Math.max(1, count));
-  if (room >= 36) return [Math.min(room, 72), 20];
-  if (room >= 28) return [room, 17];
+  if (room >= 54) return [Math.min(room, 72), 24];
+  if (room >= 32) return [room, 20];
   if (room >= 22) return [room, 15];
   return count <= 64 ? [22, 15] : [19, 13];
 }
@@ -83,7 +83,7 @@ function longestText(units: Unit[], size: number): number {
 }
 
 export function line(query: Unit[], key: Unit[], spans: Spans, width: number, height: number, mirrored: boolean): Geometry {
-  const fontSize = 16;
+  const fontSize = 15;
   const extents = (units: Unit[]) => Float32Array.from(units, (unit) => Math.ceil(textWidth(unit.text, unit.special ? fontSize * 0.8 : fontSize)) + (unit.continues ? 8 : 14));
   const sizes = [extents(query), extents(key)];
   const length = Math.max(...sizes.map((each) => each.reduce((sum, size) => sum + size, 0))) + 24;

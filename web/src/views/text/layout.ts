@@ -9,8 +9,7 @@ export interface Type {
 }
 
 export function typeFor(pieces: number): Type {
-  if (pieces <= 48) return { size: 20, line: 36 };
-  if (pieces <= 200) return { size: 17, line: 30 };
+  if (pieces <= 120) return { size: 20, line: 36 };
   return { size: 15, line: 26 };
 }
 

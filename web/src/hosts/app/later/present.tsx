@@ -47,7 +47,8 @@ function Shown({ instrument }: { instrument: Instrument }): JSX.Element {
   const { layer, head: selected, heads, kind } = useInstrument(instrument);
   const head = heads?.length === 1 && instrument.definitionNow().chips === "many" ? heads[0] : selected;
   const label = instrument.reading.has(kind) ? instrument.reading.label(kind, layer, head) : null;
-  return <><b>Head {layer}-{head}</b> {label ? `${label.text} · ${label.evidence}` : ""}</>;
+  // A sink is no name.
+  return <><b>Head {layer}-{head}</b> {label && !label.rests ? `${label.text} · ${label.evidence}` : ""}</>;
 }
 
 /** The picture as it is stays for a moment over the one that takes its place; not for those who want no motion. */

@@ -4,7 +4,7 @@ import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
 import { menu } from "../head_scatter/geometry";
 import { offsetChart, placeCharts, tokenLists } from "./charts";
-import { isSpaceOf, spelled } from "./spelled";
+import { isSpaceOf, spelled, touches } from "./spelled";
 import { switchedOff } from "./switched_off";
 
 export interface Asked {
@@ -57,13 +57,15 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
   select.addEventListener("change", () => hooks.ask({ ...asked, measure: select.value, decile: -1 }));
   const classes = page.deciles[asked.measure] ?? [];
-  const [low, high] = [Math.min(0, ...classes.map((each) => each[1])), Math.max(...classes.map((each) => each[2]))];
-  const deciles = [[-1, 0, 0, 0], ...[...classes].reverse()].map(([decile, from, to, share]) => {
-    const range = valueText(from) === valueText(to) ? valueText(from) : `${valueText(from)}–${valueText(to)}`;
-    const tied = share > 0.15 ? `, ${Math.round(100 * share)} % of the positions drawn: their values tie` : " of the positions drawn";
-    const title = decile < 0 ? "The strongest examples in the corpus" : `Decile ${decile + 1}${tied}`;
-    const button = make("button", { "data-decile": decile, "data-control": `decile-${decile}`, "aria-pressed": String(decile === asked.decile), title }, decile < 0 ? "strongest" : range);
-    if (decile >= 0) button.style.setProperty("--share", String(((from + to) / 2 - low) / (high - low || 1)));
+  // Of the classes by value, the one in the middle and the lowest: between them lie the others.
+  const [typical, weakest] = [classes[classes.length >> 1], classes.length > 1 ? classes[0] : undefined];
+  const top = data.of(place, asked.measure, -1).map((each) => each.value);
+  const asks = ([["strongest", top.length ? [-1, Math.min(...top), Math.max(...top), 0] : undefined], ["typical", typical], ["weakest", weakest]] as const).flatMap(([name, range]) => {
+    if (!range) return [];
+    const [decile, from, to, share] = range;
+    const tied = share > 0.15 ? `, ${Math.round(100 * share)} % of the positions: their values tie` : "";
+    const title = `${valueText(from)}${valueText(from) === valueText(to) ? "" : ` to ${valueText(to)}`}${decile < 0 ? "" : `: decile ${decile + 1}${tied}`}`;
+    const button = make("button", { class: "button", "data-decile": decile, "data-control": name, "aria-pressed": String(decile === asked.decile), title }, name);
     button.addEventListener("click", () => hooks.ask({ ...asked, decile }));
     return button;
   });
@@ -73,7 +75,7 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   return make(
     "div",
     {},
-    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-deciles", role: "group", "aria-label": "Deciles" }, ...deciles), ...(hooks.read ? [opensIn(asked, hooks)] : [])),
+    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-deciles", role: "group", "aria-label": "Which examples" }, ...asks), ...(hooks.read ? [opensIn(asked, hooks)] : [])),
     shown.length ? list : make("p", { class: "at-why" }, none),
   );
 }
@@ -110,7 +112,7 @@ function marked(into: HTMLElement, tokens: (Token | null)[], query: number | nul
     if (token === null) return into.append(i ? " …" : tokens[1]?.continues ? "…" : "… ");
     const weight = weights.get(token.place);
     const joined = token.continues && i > 0;
-    if (!joined && i > 0) into.append(" ");
+    if (!joined && i > 0 && !touches(tokens, i)) into.append(" ");
     const asks = token.place === query;
     const kind = [asks ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
     const shown = spelled(joined ? token.text.replace(/^##/, "") : token.text);

@@ -13,3 +13,11 @@ export function spelled(token: string): string {
 export function isSpaceOf(token: Token, next: Token | null | undefined): boolean {
   return (token.text === "␣" || token.text === "▁") && !!next?.continues;
 }
+
+const [closing, opening, ending] = [/^[,.;:!?)\]}’”]+$/, /^[([{“‘]$/, /^(s|t|d|m|re|ve|ll)$/i];
+
+/** Tokens keep no spaces: punctuation stands beside its word as English writes it. */
+export function touches(tokens: (Token | null)[], at: number): boolean {
+  const [before, here, after] = [-1, 0, 1].map((by) => tokens[at + by]?.text ?? "");
+  return closing.test(here) || opening.test(before) || (here === "'" && ending.test(after)) || (before === "'" && ending.test(here));
+}
