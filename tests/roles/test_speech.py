@@ -12,6 +12,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.roles.fields import SPEECH
 from headscope.studies.whisper.study import every_head, ranking
 from tests.reading.media.vision_models import whisper
 
@@ -93,3 +94,13 @@ def test_a_ranking_with_published_heads_first_has_an_auc_of_one(found):
 def test_a_model_without_sound_is_refused(clips, tiny_bert):
     with pytest.raises(BadInput):
         hs.probe.speech(tiny_bert, clips, progress=False)
+
+
+def test_attention_is_standardised_as_in_whispers_own_timing():
+    """Whisper's code cuts scores to the moments heard, takes their softmax, and standardises it."""
+    scores = torch.randn(9, 20, generator=torch.Generator().manual_seed(0))  # tokens, moments
+    theirs = scores[:, :12].softmax(-1)
+    theirs = (theirs - theirs.mean(0)) / theirs.std(0, unbiased=False)
+    heard = scores.softmax(-1)[:, :12]
+    (ours,) = SPEECH.directed(heard, heard).values()
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

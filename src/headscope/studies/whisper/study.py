@@ -20,8 +20,9 @@ METHOD = (
     "OpenAI's code lists alignment heads for each Whisper, chosen as those whose cross attention "
     "is highly correlated with word timing; the list's making was not published. Here every "
     "decoder cross head is scored against word times of an aligner that knows nothing of Whisper. "
-    "Attention is standardised over tokens, smoothed by a median over 7 moments and warped in "
-    "time; pauses are taken off words. `time error` is the mean absolute error of starts and ends. "
+    "Attention is shared out over the moments of the sound and standardised over tokens, as "
+    "Whisper does, smoothed by a median over 7 moments and warped in time; pauses are taken off "
+    "words. `time error` is the mean absolute error of starts and ends. "
     "Heads together are chosen on every second recording and scored on the others."
 )
 
