@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +20,7 @@ from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.grounding.subsets import subset_scores
-from headscope.grounding.support import verdict
+from headscope.grounding.support import reordered, shuffled, verdict
 from headscope.reading.by_span import tokens_in
 from tests.reading.test_conversation import scope_with
 from tests.text.test_chat import TEMPLATES
@@ -184,6 +187,17 @@ def test_subsets_find_the_sources_that_matter():
     assert np.abs(others).max() < 0.5
 
 
+def test_reordered_documents_keep_every_word_and_letter_shuffles_every_letter():
+    given = [("", "Ana was born in Oslo, 1900."), ("b", "one two three")]
+    for made, kept in ((reordered, str.split), (shuffled, str.strip)):
+        found = made(given, random.Random(1))
+        assert [title for title, _ in found] == ["", "b"]
+        for (_, one), (_, two) in zip(given, found, strict=True):
+            assert one != two and sorted("".join(kept(one))) == sorted("".join(kept(two)))
+    ((_, text), _) = reordered(given, random.Random(1))
+    assert sorted(re.findall(r"\w+", text)) == sorted(re.findall(r"\w+", given[0][1]))
+
+
 def test_verdicts_in_words():
     two = sources_of([("", "a."), ("", "b.")])
     lost = np.array([0.2, 20.0])
@@ -193,6 +207,8 @@ def test_verdicts_in_words():
     )
     assert verdict(2, 1, -40, 10, lost, two) == ("not supported", None)
     assert verdict(0.5, 0, -2, 10, lost, two) == ("known without the context", None)
+    words = "words from document 2, which may not say so"
+    assert verdict(25, 1, -40, 10, lost, two, by_words=24) == (words, "document 2")
     assert "say the same" in verdict(25, 1, -40, 10, np.array([0.1, 0.2]), two)[0]
 
 

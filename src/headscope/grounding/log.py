@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from headscope.reading import Scope
 
+MEASURED = ("gain", "by_chance", "by_words")  # columns of a grounding's support
+
 
 def ground_log(
     scope: Scope,
@@ -56,7 +58,8 @@ def ground_log(
     Returns
     -------
     pandas.DataFrame
-        request, sentence, text, verdict, source, gain, by_chance, and why one was not read.
+        request, sentence, text, verdict, source, gain, by_chance, by_words, and why one was not
+        read.
     """
     import pandas as pd
 
@@ -116,7 +119,8 @@ def _rows(
         )  # fmt: skip
     except (HeadscopeError, ValueError) as error:
         empty = {"sentence": -1, "text": None, "verdict": None, "source": None}
-        return [{"request": name, **empty, "gain": None, "by_chance": None, "error": str(error)}]
+        unmeasured = dict.fromkeys(MEASURED)
+        return [{"request": name, **empty, **unmeasured, "error": str(error)}]
     support: Any = found.support
     return [
         {
@@ -125,8 +129,7 @@ def _rows(
             "text": found.sentence_text(int(row.sentence)),
             "verdict": str(row.verdict),
             "source": row.source,
-            "gain": float(row.gain),
-            "by_chance": float(row.by_chance),
+            **{name: float(getattr(row, name)) for name in MEASURED},
             "error": None,
         }
         for row in support.itertuples()

@@ -1,7 +1,8 @@
 """Whether an answer is supported: what the documents add to its log-probability, in words.
 
-Three passes tell: with the documents, without any, and with documents whose letters are shuffled
-within every word. The last look the same to the model and say nothing, so what they add is chance.
+Passes tell: with the documents, without any, with the letters of every word shuffled, and with the
+words of each document shuffled. The third looks alike and says nothing, so what it adds is chance.
+The fourth holds every name and no statement, so what it adds is words alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 KNOWN = np.log(0.5)  # mean log-probability of a token from which on an answer counts as known
 EXPLAINED = 0.4  # share of an answer's surprise that documents must take away, beyond chance
 LEAST = 1.0  # nats, and at least so much of it
+ORDER = 2.0  # nats that the order of the documents' words must add, or they gave words alone
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 
 
@@ -40,6 +42,17 @@ def shuffled(documents: Sequence[Titled], chance: random.Random) -> list[Titled]
     return [(title, re.sub(r"\w+", mixed, text)) for title, text in documents]
 
 
+def reordered(documents: Sequence[Titled], chance: random.Random) -> list[Titled]:
+    """The documents with the words of each in another order; what stands between them stays."""
+    found: list[Titled] = []
+    for title, text in documents:
+        words = re.findall(r"\w+", text)
+        chance.shuffle(words)
+        left = iter(words)
+        found.append((title, re.sub(r"\w+", lambda _, left=left: next(left), text)))
+    return found
+
+
 def supported(
     passes: AnswerPasses,
     groups: Sequence[NDArray[np.intp]],
@@ -47,19 +60,25 @@ def supported(
     lost: Floats,  # sentences × sources, NaN where a source was not taken away
     without_context: Prompt,
     chance: Sequence[Prompt],
+    words: Sequence[Prompt] = (),
 ) -> pd.DataFrame:
     """A row per sentence; the first of `groups` is the whole answer."""
     import pandas as pd
 
-    found = passes.of([without_context, *chance])
+    found = passes.of([without_context, *chance, *words])
+    split = 1 + len(chance)
     rows: list[dict[str, Any]] = []
     for number, tokens in enumerate(groups, WHOLE):
         read = float(passes.log_probabilities[tokens].sum())
         bare = float(found[0, tokens].sum())
-        null = found[1:, tokens].sum(1) - bare
+        null = found[1:split, tokens].sum(1) - bare
+        worded = found[split:, tokens].sum(1) - bare
         gain, by_chance = read - bare, float(null.max(initial=0.0))
+        by_words = float(worded.max(initial=0.0))
         own = lost[number - WHOLE]
-        sentence, source = verdict(gain, by_chance, bare, len(tokens), own, sources)
+        sentence, source = verdict(
+            gain, by_chance, bare, len(tokens), own, sources, by_words=by_words
+        )
         rows.append(
             {
                 "sentence": number,
@@ -67,6 +86,7 @@ def supported(
                 "without_documents": bare,
                 "gain": gain,
                 "by_chance": by_chance,
+                "by_words": by_words,
                 "source": source,
                 "verdict": sentence,
             }
@@ -82,22 +102,29 @@ def verdict(
     lost: Floats,
     sources: Sequence[Source],
     explained: float = EXPLAINED,
+    by_words: float = 0.0,
 ) -> tuple[str, str | None]:
     """In words what the documents did for a sentence, and the source that did most."""
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
     if beyond < max(LEAST, explained * -bare):
         return ("known without the context", None) if known else ("not supported", None)
+    name, source = _origin(lost, sources)
+    if gain - by_words < ORDER:
+        return f"words from {name}, which may not say so", source
+    return f"taken from {name}", source
+
+
+def _origin(lost: Floats, sources: Sequence[Source]) -> tuple[str, str | None]:
+    """Where it is from in words, and the one source that did most."""
     if not np.isfinite(lost).any():
-        return "taken from the documents", None
+        return "the documents", None
     order = np.argsort(-np.nan_to_num(lost, nan=-np.inf))
     first = int(order[0])
     if lost[first] < LEAST:
-        return "taken from several sources that say the same", None
+        return "several sources that say the same", None
     others = [
         int(at) for at in order[1:] if np.isfinite(lost[at]) and lost[at] >= OWN * lost[first]
     ]
-    if others:
-        names = " and ".join([sources[first].name, sources[others[0]].name])
-        return f"taken from {names}", sources[first].name
-    return f"taken from {sources[first].name}", sources[first].name
+    named = [sources[at].name for at in (first, *others[:1])]
+    return " and ".join(named), named[0]

@@ -116,6 +116,7 @@ def _sentence(source: Grounding, number: int) -> dict[str, Any]:
         "verdict": str(row["verdict"]),
         "gain": round(float(row["gain"]), 4),
         "by_chance": round(float(row["by_chance"]), 4),
+        "by_words": round(float(row["by_words"]), 4),
     }
 
 

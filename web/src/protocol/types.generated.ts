@@ -429,7 +429,10 @@ export interface GroundedSentence {
   stop: number;
   verdict: string;
   gain: number;
+  /** With the letters of the documents' words shuffled. */
   by_chance: number;
+  /** With their words in another order. */
+  by_words: number;
 }
 
 export interface GroundedHead {

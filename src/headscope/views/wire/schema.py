@@ -208,6 +208,9 @@ class GroundedSentence(Wire, kw_only=True):
     verdict: str
     gain: float
     by_chance: float
+    """With the letters of the documents' words shuffled."""
+    by_words: float
+    """With their words in another order."""
 
 
 class GroundedHead(Wire, kw_only=True):

@@ -126,10 +126,10 @@ export class GroundingView implements View {
   }
 
   private verdict(): HTMLElement {
-    const { verdict, gain, by_chance } = this.header.sentences[this.sentence];
+    const { verdict, gain, by_chance, by_words } = this.header.sentences[this.sentence];
     const what = this.sentence ? "This sentence: " : "The whole answer: ";
-    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}.`;
-    const unsupported = verdict === "not supported" ? " unsupported" : "";
+    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}; with their words in another order, ${valueText(by_words)}.`;
+    const unsupported = /^not supported|^words from/.test(verdict) ? " unsupported" : "";
     return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
   }
 
