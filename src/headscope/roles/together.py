@@ -28,7 +28,7 @@ COLUMNS = ("method", "k", "heads", "chosen", "value", "low", "high", "documents"
 
 Head = tuple[int, int, int]  # direction, layer, head
 Array = NDArray[np.float64]
-Scorer = Callable[[KeptDocument, Array], tuple[float, float]]  # a map's sum and count
+Scorer = Callable[[KeptDocument, Array], tuple[Array, float]]  # sums of maps (m q k), the count
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ def together(
 
 
 def map_score(field: Field) -> Scorer:
-    """How a field scores one map of one document."""
+    """How a field scores maps of one document."""
     measure = OF_MAPS[field.metric]
 
-    def score(kept: KeptDocument, maps: Array) -> tuple[float, float]:
+    def score(kept: KeptDocument, maps: Array) -> tuple[Array, float]:
         one = kept.plan
         width = max((int(at.max()) for at in (*one.queries, *one.keys) if len(at)), default=0) + 1
         batch = unit_batch([one], width, width, torch.device("cpu"))
-        tally: Tally = measure(torch.from_numpy(maps)[None, None], batch)
-        return float(tally.sums[0, 0]), float(tally.counts[0])
+        tally: Tally = measure(torch.from_numpy(maps)[None], batch)
+        return tally.sums[0].double().numpy(), float(tally.counts[0])
 
     return score
 
@@ -102,9 +102,11 @@ def _ranked(alone: Array, lower: bool) -> list[Head]:
     return sorted(heads, key=lambda head: -values[head])
 
 
-def _mean(documents: Sequence[KeptDocument], chosen: Chosen, score: Scorer) -> float:
-    sums = np.array([score(one, chosen.map_of(one)) for one in documents]).sum(0)
-    return float(sums[0] / sums[1]) if sums[1] else np.nan
+def _means(documents: Sequence[KeptDocument], many: Sequence[Chosen], score: Scorer) -> Array:
+    """What each of several choices scores over all documents."""
+    parts = [score(one, np.stack([chosen.map_of(one) for chosen in many])) for one in documents]
+    cases = sum(count for _, count in parts)
+    return np.sum([sums for sums, _ in parts], axis=0) / (cases or np.nan)
 
 
 def _greedy(
@@ -117,10 +119,8 @@ def _greedy(
     found: list[tuple[Head, ...]] = []
     for _ in range(min(k, len(pool))):
         open_heads = [head for head in pool if head not in chosen]
-        values = [
-            sign * np.nan_to_num(_mean(documents, equal((*chosen, head)), score), nan=-sign * 1e9)
-            for head in open_heads
-        ]
+        tried = [equal((*chosen, head)) for head in open_heads]
+        values = sign * np.nan_to_num(_means(documents, tried, score), nan=-sign * 1e9)
         chosen = (*chosen, open_heads[int(np.argmax(values))])
         found.append(chosen)
     return found
@@ -171,7 +171,8 @@ def _row(
     score: Scorer,
     seed: int,
 ) -> dict[str, object]:
-    parts = np.array([score(one, chosen.map_of(one)) for one in scoring])
+    scored = [score(one, chosen.map_of(one)[None]) for one in scoring]
+    parts = np.array([(sums[0], count) for sums, count in scored])
     replicates = Replicates(1, seed)
     numbers = np.array([one.plan.number for one in scoring], np.int64)
     replicates.add_units(numbers, parts[:, :1], parts[:, 1:])
@@ -182,7 +183,7 @@ def _row(
         "method": name,
         "k": len(unique),
         "heads": " ".join(f"{layer}-{head}" for layer, head in unique),
-        "chosen": _mean(choosing, chosen, score),
+        "chosen": float(_means(choosing, [chosen], score)[0]),
         "value": float(parts[:, 0].sum() / parts[:, 1].sum()) if parts[:, 1].sum() else np.nan,
         "low": low,
         "high": high,
