@@ -133,7 +133,7 @@ export class GroundingView implements View {
     return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
   }
 
-  /** The words before each of the answer's: from there a head looks for what is said next. */
+  /** The words before each of the answer's: from there a head looks for the next token. */
   private answer(): Partial<State> {
     const span = this.context.reading.parts[0].spans?.find(({ name }) => name === "answer");
     if (!span) return {};
