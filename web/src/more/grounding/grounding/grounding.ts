@@ -155,7 +155,7 @@ export class GroundingView implements View {
     const titles: [string, string][] = [
       ["head", "Layer and head, from 0"],
       ["attention", `Share of its attention from the answer that goes to ${source}`],
-      ["copies", `Share of the answer's tokens that the head attends to most in ${source} and that are said next`],
+      ["copies", `Share of the answer's tokens that the head attends to most in ${source} and that come next`],
       ["lost when cut (nats)", "What the answer's log-probability loses without this attention"],
     ];
     const all = together === null ? [] : [make("p", { class: "gr-together" }, `All ${heads.length} cut together: ${valueText(together)} nats.`)];
