@@ -201,6 +201,8 @@ def unforeseen(error: Exception) -> str:
     for name, value in os.environ.items():  # libraries read their settings there and stumble
         if value and name.startswith(_SETTINGS) and repr(value) in said:
             return f"The environment variable {name} is {value!r}, which fails here; unset it."
+    if sys.flags.optimize > 1:
+        return "python -OO strips docstrings, which libraries read; run Python without -OO."
     return (
         f"This was not foreseen: {type(error).__name__}{f' ({said})' if said else ''}; set "
         "HEADSCOPE_TRACEBACK=1 to see where it happened, and please report it."
