@@ -3,7 +3,7 @@
     python benchmarks/roles.py [--documents N]
 
 BERT of 12 layers × 12 heads with random weights reads documents of about 60 tokens on one thread.
-Times are the better of two turns, in batches of the same texts; forward passes capture nothing.
+Processor times, the better of two, in batches of the same texts; plain passes capture nothing.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def main() -> None:
         hs.find_heads(scope, documents[:size], progress=False)
 
     def seconds(work, *given) -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         work(*given)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     passes()
     forward = min(seconds(passes) for _ in range(2))
