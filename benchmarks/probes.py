@@ -24,8 +24,8 @@ import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.maps import store_maps
+from headscope.probes.all_heads.networks import AttentionProbe
 from headscope.probes.all_heads.training import fit
 from headscope.probes.dependency.tally import DependencyTally
 from headscope.probes.passes import run_pass, self_attention, word_batches

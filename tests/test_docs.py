@@ -46,7 +46,7 @@ def test_every_command_that_is_shown_exists(path: Path) -> None:
 def test_every_option_a_guide_names_exists() -> None:
     option = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
     known = set(option.findall(page())) | {"--version", "--help", "--install-completion"}
-    known |= {"--to", "--index-url", "--tokens", "--rounds", "--places"}  # of other programs
+    known |= {"--to", "--index-url", "--tokens", "--rounds", "--no-deps"}  # of other programs
     guides = [ROOT / "README.md", *ROOT.glob("docs/start/*.md"), *ROOT.glob("docs/how-to/*.md")]
     for path in guides:
         assert set(option.findall(path.read_text())) <= known, path.name
