@@ -39,7 +39,7 @@ EXCEPTIONS = {
     "src/headscope/studies/kovaleva/inputs.py": {"nobody"},  # a sentence that the model reads
 }
 LONGEST = 35  # words
-LONG_SENTENCES = 38  # in the docs today; lower it when sentences were cut
+LONG_SENTENCES = 19  # in the docs today; lower it when sentences were cut
 
 # spelling is British ("colour", "normalise"); these are right there too, or names
 AMERICAN_TOO = {"program", "programs", "story", "stories", "meters", "focused", "biased",

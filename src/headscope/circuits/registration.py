@@ -40,8 +40,8 @@ ROWS: tuple[tuple[str, str, str, str, float, float, str, str], ...] = (
      "share", 0, 1, "mean over t of [rank of −(W_E W_V W_O W_U)_tt in its row ≤ 10]",
      "McDougall et al. 2023"),
     ("successor", "successor",
-     "The share of days, months and numerals whose successor the head raises most of them.",
-     "share", 0, 1, "mean over t of [argmax_u (W_E W_V W_O W_U)_tu = t + 1]",
+     "The share of days, months and numerals for which the head raises the next one most.",
+     "share", 0, 1, "mean over t of [argmax over u ≠ t of (W_E W_V W_O W_U)_tu follows t]",
      "Gould et al. 2023"),
     ("name_mover", "name mover",
      "What the head adds to the right name over the wrong one, taken from the right name; a "

@@ -49,7 +49,8 @@ def score(
 ) -> None:
     """Decompose an attention score by what wrote the query and what wrote the key.
 
-    The strongest writers are printed; with -o the picture or the table is written.
+    The command prints the embeddings, heads and MLPs that wrote most of the score.
+    With -o it writes a figure (.svg, .png, .pdf) or a table (.parquet, .csv).
 
     Examples:
 
