@@ -56,8 +56,8 @@ describe("an example as text", () => {
 
 describe("the chart of offsets", () => {
   it("says how much stands further away than it shows", () => {
-    expect(leftOut([[-60, 3, 1], [-1, 1, 1]], 24)).toBe("75 % stand further away than 24");
-    expect(leftOut([[64, 1, 1], [-1, 999, 1]], 24)).toBe("< 1 % stand further away than 24");
+    expect(leftOut([[-60, 3, 1], [-1, 1, 1]], 24)).toBe("75 % are further away than 24");
+    expect(leftOut([[64, 1, 1], [-1, 999, 1]], 24)).toBe("< 1 % are further away than 24");
     expect(leftOut([[-24, 1, 1]], 24)).toBe("");
   });
 });

@@ -55,7 +55,7 @@ const choices: Choice[] = [
   },
   { control: "thumbnails", title: "show", entries: named([["maps", "heat maps"], ["lines", "lines"]]) },
   { control: "order", title: "order", entries: named([["number", "by number"], ["label", "strongest label first"]]) },
-  { control: "sort", title: "neurons", entries: named([["number", "in their order"], ["contribution", "by contribution"]]) },
+  { control: "sort", title: "neurons", entries: named([["number", "by index"], ["contribution", "by contribution"]]) },
   {
     control: "weighting",
     title: "draw",

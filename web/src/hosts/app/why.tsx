@@ -8,7 +8,7 @@ import { Terms } from "./terms";
 
 export function Why({ facts, instrument, session }: { facts: HeadFacts | null; instrument: Instrument; session: Session }): JSX.Element {
   if (!facts) return <p class="quiet">…</p>;
-  if (!facts.why) return <p class="quiet"><Terms session={session}>{facts.why_not ?? "No pattern was found on this text that neurons could explain."}</Terms></p>;
+  if (!facts.why) return <p class="quiet"><Terms session={session}>{facts.why_not ?? "This text shows no pattern that neurons could explain."}</Terms></p>;
   const { text, marked, neurons = [], sentence } = facts.why;
   return (
     <>

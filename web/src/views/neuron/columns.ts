@@ -51,7 +51,7 @@ export function columnsOf(
   const name = (list: Unit[]) => Math.round(Math.min(compact ? 64 : 120, Math.max(compact ? 40 : 54, longest(list) + 16)));
   const query = { x: 8, width: name(units.query) };
   const key = { x: query.x + query.width + 10, width: name(units.key) };
-  const wanted: [BarColumn["name"], string, string][] = values ? [["dot", "‖α·v‖", "length of what this key gives"]] : [
+  const wanted: [BarColumn["name"], string, string][] = values ? [["dot", "‖α·v‖", "length of α·v"]] : [
     ["dot", "q·k", "sum of q×k over the neurons"],
     ["scaled", "scaled", `q·k × ${Number(extras.scaling.toPrecision(4))}`],
   ];
@@ -59,7 +59,7 @@ export function columnsOf(
   if (!values && row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
   if (!values && extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
   if (compact) wanted.length = 1;
-  wanted.push(["weight", "softmax", "the weight: what the head attends to"]);
+  wanted.push(["weight", "softmax", "attention weight"]);
   const start = key.x + key.width + 10;
   const masked = wanted.some(([each]) => each === "mask") ? 36 : 0;
   const count = wanted.length - (masked ? 1 : 0);

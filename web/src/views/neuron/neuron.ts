@@ -311,7 +311,7 @@ export class NeuronView implements View {
     const unit = !pairs ? "neurons" : pairs < scene.groups.length ? `groups (${pairs} pairs that turn, the rest plain neurons)` : "pairs";
     const seen = scene.row.visible.filter((each) => each).length;
     const notes = share[share.length - 1] > 0 ? [`${most} of ${scene.groups.length} ${unit} ${most === 1 ? "carries" : "carry"} 80 % of what lifts the attended keys over the rest`]
-      : [seen === 1 ? "this query may look at one key only, so no neuron decides" : "the keys get equal attention: no neuron lifts one over the rest"];
+      : [seen === 1 ? "this query sees one key, so all its weight goes there" : "the keys get equal attention: no neuron lifts one over the rest"];
     if (part.groups < part.heads) {
       const size = part.heads / part.groups;
       const group = Math.floor(this.context.store.state.head / size);

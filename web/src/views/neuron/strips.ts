@@ -16,14 +16,14 @@ export const steps: [string, string][] = [
   ["q", "is what the selected token asks for."],
   ["k", "is what each key offers."],
   ["q×k", "multiplies them neuron by neuron."],
-  ["q·k", "adds the products to one score, which is scaled."],
+  ["q·k", "sums the products to a score and scales it."],
   ["softmax", "turns the scores into weights that sum to 1."],
 ];
 export const valueSteps: [string, string][] = [
   ["softmax", "says how much the selected token takes from each key."],
   ["v", "is what each key has to give."],
-  ["α·v", "is what it gives: its weight times v."],
-  ["output", "is the sum over the keys. The output projection writes it into the stream."],
+  ["α·v", "is the weight times v: what the key adds."],
+  ["output", "is their sum over the keys; the output projection writes it into the stream."],
 ];
 
 export function scoreStrips({ q, k, dim }: HeadInputs, query: number): Strips {

@@ -205,7 +205,7 @@ export class PredictionView implements View {
     if (up.length) rows.push({ text: "raises", value: up.slice(0, 4).map(visible).join(" ") });
     if (down.length) rows.push({ text: "lowers", value: down.slice(0, 4).map(visible).join(" ") });
     const title = part.part === "head" ? `head ${part.label}` : part.label;
-    this.context.tooltip.show({ title, rows, note: part.part === "head" ? "click: see from where" : undefined }, event.clientX, event.clientY);
+    this.context.tooltip.show({ title, rows, note: part.part === "head" ? "click: show its source words" : undefined }, event.clientX, event.clientY);
   }
 
   /** The tokens that the selected head raises and lowers. */

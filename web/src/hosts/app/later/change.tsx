@@ -67,11 +67,11 @@ function Weight({ session, instrument, query }: Props & { query: number }): JSX.
     <>
       <p class="quiet">What head {layer}-{head} puts on a token, of {visible(asks.text[query] ?? "")}:</p>
       <div class="by-hand">
-        <select aria-label="Token that is looked at" data-control="weight-key" value={chosen} onChange={(event) => (setChosen(Number(event.currentTarget.value)), setTyped(null))}>
+        <select aria-label="Attended token" data-control="weight-key" value={chosen} onChange={(event) => (setChosen(Number(event.currentTarget.value)), setTyped(null))}>
           {keys.text.slice(0, last + 1).map((text, at) => <option key={at} value={at}>{at}: {visible(text)}</option>)}
         </select>
         <input type="range" data-control="weight-drag" aria-label="Weight" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} />
-        <input type="number" data-control="weight" aria-label="Weight as a number" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+        <input type="number" data-control="weight" aria-label="Weight, 0 to 1" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       </div>
     </>
   );
@@ -146,7 +146,7 @@ function Emphasise({ session, instrument }: Props): JSX.Element {
   };
   return (
     <div ref={mark} class="by-hand emphasise">
-      <p class="quiet">{span ? <>Emphasise <b class="token-text" data-span={span.join("-")}>{tokens.text.slice(...span).map(visible).join(" ")}</b></> : "Select words in the text box, or a token, to emphasise them."}</p>
+      <p class="quiet">{span ? <>Emphasise <b class="token-text" data-span={span.join("-")}>{tokens.text.slice(...span).map(visible).join(" ")}</b></> : "Select words above or click a token: heads will attend to it more."}</p>
       <label>× <input type="number" data-control="factor" aria-label="Factor" title="What weights on these tokens are multiplied with; rows keep their sum" min="0" step="0.5" value={factor} onInput={(event) => setFactor(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} /></label>
       <select data-control="emphasis-heads" aria-label="Heads" value={alone ? "one" : "all"} onChange={(event) => setAlone(event.currentTarget.value === "one")}>
         <option value="all">all heads</option>

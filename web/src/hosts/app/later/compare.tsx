@@ -98,7 +98,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
           paired with head <b>{match.to[0]}-{match.to[1]}</b>, likeness <b>{match.likeness.toFixed(2)}</b>
         </p>
       ) : (
-        <p class="quiet">No head of the other is left to pair with this one.</p>
+        <p class="quiet">The other model has no head left to pair.</p>
       )}
       <label class="field">
         <span>beside it</span>

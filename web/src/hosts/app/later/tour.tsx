@@ -37,7 +37,7 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
     const address = new URL(engine ? location.pathname : "/", location.href);
     address.hash = await linkOf(tour);
     await copyText(address.href);
-    setSaid("Copied: the link opens these states.");
+    setSaid("Link copied; it opens these states.");
   };
   return (
     <aside class="tour-panel" aria-label="Saved states" data-tour>
@@ -56,7 +56,7 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
         ))}
       </ol>
       <p class="tour-acts">
-        <button class="button" data-control="tour-show" disabled={!tour.length} title="Page Down and Page Up walk it" onClick={() => void session.openStep(0)}>present</button>
+        <button class="button" data-control="tour-show" disabled={!tour.length} title="Page Down, Page Up: next, previous" onClick={() => void session.openStep(0)}>present</button>
         <button class="plain" data-control="tour-download" disabled={!tour.length} onClick={download}>download</button>
         <button class="plain" data-control="tour-link" disabled={!tour.length} onClick={() => void copy()}>copy link</button>
         <label class="plain">open…<input type="file" data-control="tour-file" accept=".json,application/json" onChange={(event) => open(event.currentTarget.files?.[0])} /></label>

@@ -50,8 +50,8 @@ export function Writers({ session, instrument }: { session: Session; instrument:
       {reply && (
         <>
           <p>“{visible(tokens.query.text[query!] ?? "")}” → “{visible(tokens.key.text[reply.key] ?? "")}” {weightText(reply.weight)}</p>
-          <Side title="asks for what these wrote" writers={reply.asks} follow={(writer) => follow(writer, query!)} />
-          <Side title="finds what these wrote" writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
+          <Side title="what wrote the query" writers={reply.asks} follow={(writer) => follow(writer, query!)} />
+          <Side title="what wrote the key" writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
           <p class="quiet"><Terms session={session}>{`Shares of q·k beyond the mean key (${valueText(reply.value)}), norms held.`}</Terms></p>
         </>
       )}

@@ -13,7 +13,7 @@ const total = (rows: Offset[]) => rows.reduce((sum, [, count]) => sum + count, 0
 /** What the chart leaves out, in words; nothing where it shows all. */
 export function leftOut(rows: Offset[], reach: number): string {
   const further = total(rows.filter(([offset]) => Math.abs(offset) > reach));
-  return further ? `${Math.round((100 * further) / total(rows)) || "< 1"} % stand further away than ${reach}` : "";
+  return further ? `${Math.round((100 * further) / total(rows)) || "< 1"} % are further away than ${reach}` : "";
 }
 
 /** Offsets: how often the heaviest key stands there, against a line for even attention. */
@@ -25,7 +25,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   const shown = rows.filter(([offset]) => Math.abs(offset) <= reach);
   const most = Math.max(...shown.map(([, count]) => count), 1);
   const step = width / (2 * reach + 1);
-  const picture = svg("svg", { width, height: height + 14, class: "at-bars", role: "img", "aria-label": "Where the heaviest key stands, from the query" });
+  const picture = svg("svg", { width, height: height + 14, class: "at-bars", role: "img", "aria-label": "Distance from the query to its heaviest key" });
   for (const [offset, count, expected] of shown) {
     const x = (offset + reach) * step;
     const tall = (count / most) * height;
@@ -71,7 +71,7 @@ const titles: [string, string, string][] = [
   ["pair", "From → to", "times; × more than query and key by themselves would"],
   ["speech", "Parts of speech", "of up to 1,024 queries drawn; × more than uniform attention would"],
   ["relation", "What the key is to the query", "of up to 1,024 queries drawn; × more than uniform attention would"],
-  ["writes", "Writes", "tokens it raises most when it looks at what it mostly looks at"],
+  ["writes", "Writes", "tokens it raises most at its usual keys"],
 ];
 
 /** Its bar is as long as its count. */

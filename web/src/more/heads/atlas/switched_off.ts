@@ -22,7 +22,7 @@ function strip(all: Float32Array, place: number, [, low, high]: Measured): HTMLE
   const known = [...all].filter(Number.isFinite);
   const [from, to] = [Math.min(0, low ?? 0, ...known), Math.max(0, high ?? 0, ...known)];
   const at = (value: number) => 6 + ((value - from) / (to - from || 1)) * (width - 12);
-  const picture = svg("svg", { width, height: height + 14, class: "at-strip", role: "img", "aria-label": "Its difference among those of all heads" });
+  const picture = svg("svg", { width, height: height + 14, class: "at-strip", role: "img", "aria-label": "Its effect among those of all heads" });
   for (const value of known) picture.append(svg("line", { x1: at(value), x2: at(value), y1: 12, y2: 24, class: "each" }));
   picture.append(svg("line", { x1: at(0), x2: at(0), y1: 4, y2: 30, class: "zero" }));
   if (low !== null && high !== null) picture.append(svg("line", { x1: at(low), x2: at(high), y1: 18, y2: 18, class: "range" }));

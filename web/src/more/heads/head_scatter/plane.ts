@@ -231,7 +231,7 @@ export class HeadPlane {
     const focus = (this.menus.getRootNode() as ShadowRoot).activeElement?.getAttribute("data-control");
     const entries = this.table.columns.map((column): [string, string] => [column.name, titleOf(column)]);
     const set = (name: string) => (value: string) => this.context.store.set({ [name]: value });
-    const lasso = make("button", { class: "button", "data-control": "lasso", "aria-pressed": String(this.lasso), title: "Draw round heads instead of over them" }, "lasso");
+    const lasso = make("button", { class: "button", "data-control": "lasso", "aria-pressed": String(this.lasso), title: "Select heads by drawing a loop" }, "lasso");
     lasso.addEventListener("click", () => lasso.setAttribute("aria-pressed", String((this.lasso = !this.lasso))));
     const clear = make("button", { class: "button", "data-control": "clear" }, "choose none");
     clear.addEventListener("click", () => this.choose([]));

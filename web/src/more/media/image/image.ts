@@ -33,7 +33,7 @@ export interface Scale {
 export class ImageView implements View {
   readonly element = make("div", { class: "im" });
   protected readonly grid = make("div", { class: "im-panels" });
-  protected readonly words = make("div", { class: "im-words", role: "group", "aria-label": "positions that lie in no picture" });
+  protected readonly words = make("div", { class: "im-words", role: "group", "aria-label": "positions outside the picture" });
   private readonly weights: Weights;
   protected panels: Panel[] = [];
   protected places: Record<Side, Places | null> = { query: null, key: null };
