@@ -46,7 +46,7 @@ def test_a_head_is_built_by_hand_from_its_queries_and_keys() -> None:
     assert hs.neuron_view(built) is not None
     for wrong, sentence in (
         ({"q": q}, "both q and k"),
-        ({"q": q, "k": k[:, :2]}, "of one size"),
+        ({"q": q, "k": k[:, :2]}, "need the same number of heads"),
         ({"q": q, "k": k, "attention": np.eye(3)}, "not both"),
         ({"q": q[0], "k": k[0]}, "has 1 axes"),
     ):

@@ -42,7 +42,7 @@ def test_an_atlas_opens_again_and_with_pandas_alone(atlas, tmp_path):
         (None, "no atlas"),
         (b"abc", "neither a zip"),
         ("a.txt", "has no atlas.json"),
-        ("atlas.json", "names no version"),
+        ("atlas.json", "has no version"),
     ],
 )
 def test_what_is_no_atlas_is_told(tmp_path, content, sentence):
@@ -177,7 +177,7 @@ def test_an_atlas_is_compared_with_itself_head_by_head(atlas):
     assert found.matches["same_head"].all() and (found.table["value"] == 0).all()
     assert found.matches["likeness"].min() > 0.999
     assert set(found.examples(0, 0, 2)["atlas"]) == {"first", "second"}
-    with pytest.raises(BadInput, match="compared with another atlas"):
+    with pytest.raises(BadInput, match="Give two atlases to compare"):
         hs.compare(atlas, "other.atlas")
 
 

@@ -80,7 +80,7 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
         ({"head": 3}, "head is (layer, head)"),
         ({"head": "12"}, "head is (layer, head)"),
         ({"layer": 5}, "no layer 5 here"),
-        ({"kind": "decoder"}, "no decoder attention here, but encoder"),
+        ({"kind": "decoder"}, "no decoder attention; it has encoder"),
         ({"offset": (1, 2, 3)}, "offset is key position"),
         ({"offset": (2, -2)}, "2 is more than -2"),
         ({"weight": 50}, "weight is the least weight, 0 to 1, not 50"),

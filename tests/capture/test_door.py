@@ -146,7 +146,7 @@ def test_an_output_cannot_replace_what_is_read_at_the_softmax(deberta) -> None:
     def answer(call: Call) -> Output:
         return Output(torch.zeros(1, 8, 4, 8))
 
-    with pytest.raises(HeadscopeError, match="replace weights"), capture(deberta, answer):
+    with pytest.raises(HeadscopeError, match="replace the weights"), capture(deberta, answer):
         deberta(some_ids())
 
 

@@ -199,7 +199,7 @@ def test_a_pair_whose_answer_is_no_text_is_named_by_its_line(tmp_path) -> None:
     [
         (lambda s: hs.circuits.patch(s, "the cat", "the cat sat", "red"), "same length"),
         (lambda s: hs.circuits.patch(s, "the cat", "the dog"), "Give the answers"),
-        (lambda s: hs.circuits.patch(s, ["a"], ["a", "the"], "red"), "give equally many of both"),
+        (lambda s: hs.circuits.patch(s, ["a"], ["a", "the"], "red"), "the same number of both"),
         (lambda s: hs.circuits.patch(s, "the cat", "the dog", "straw berries"), "2 tokens"),
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, -3), "no answer -3; they are 0 to 63"),
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, ("red", -1)), "no answer -1"),
@@ -219,7 +219,7 @@ def test_misuse_is_told_in_one_sentence(tiny_gpt2, call, sentence) -> None:
 def test_what_a_model_cannot_do_is_told_in_one_sentence(tiny_bert) -> None:
     with pytest.raises(hs.BadInput, match="no output layer"):
         hs.circuits.patch(tiny_scope("BertModel"), CLEAN, CORRUPTED, ANSWERS)
-    with pytest.raises(hs.BadInput, match=r"Put \[MASK\] where"):
+    with pytest.raises(hs.BadInput, match=r"put \[MASK\] into the prompt"):
         hs.circuits.patch(tiny_bert, CLEAN, CORRUPTED, ANSWERS)
     with pytest.raises(hs.BadInput, match="below the last layer"):
         hs.circuits.path_patch(tiny_bert, CLEAN, CORRUPTED, ANSWERS, sender=(1, 0))

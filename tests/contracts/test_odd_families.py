@@ -77,7 +77,7 @@ def test_tokens_that_the_model_cannot_take_are_refused() -> None:
 
 def test_a_model_that_answers_elsewhere_has_no_loss_by_token() -> None:
     scope = odd.odd_scope(odd.diffusion_gemma)  # answers with a canvas of 4 positions
-    with pytest.raises(HeadscopeError, match="4 positions to 26 tokens"):
+    with pytest.raises(HeadscopeError, match="4 positions for 26 tokens"):
         hs.ablate(scope, task(scope), progress=False)
     with pytest.raises(HeadscopeError, match="predicts at 4 positions"):
         hs.attribute(scope, "the cat sat on the red", target="house")

@@ -66,7 +66,7 @@ def test_pairs_are_not_cut_and_a_stride_has_to_fit() -> None:
     short = Document("the cat", "a dog")
     (one,) = segments([short], "windows", tokenizer, longest=16)
     assert (one.text, one.pair) == ("the cat", "a dog")
-    with pytest.raises(BadInput, match="A stride is 1 to 14 tokens here, not 99"):
+    with pytest.raises(BadInput, match="stride= is 1 to 14 tokens here, the size of a window"):
         list(segments([Document(long_text(99))], "windows", tokenizer, longest=16, stride=99))
     with pytest.raises(BadInput, match="'windows', whole 'documents' or sentence 'pairs'"):
         list(segments([short], "words", tokenizer, longest=16))

@@ -53,9 +53,9 @@ def test_a_folders_own_code_is_not_run_unasked(
 ) -> None:
     # as a piped corpus might begin
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\ny\ny\n"))
-    with pytest.raises(BadInput, match=r"code of its own, .* trust_remote_code=True"):
+    with pytest.raises(BadInput, match=r"its own Python code, .* trust_remote_code=True"):
         hs.load(folder)
-    with pytest.raises(BadInput, match="code of its own"):
+    with pytest.raises(BadInput, match="its own Python code"):
         new_classifier(folder, _task(), PROTOCOL)
     assert not (tmp_path / "ran").exists()
     assert sys.stdin.read() == "y\ny\ny\n"
@@ -90,7 +90,7 @@ def test_fine_tuning_runs_a_folders_own_code_only_where_it_is_trusted(
     Path("task.tsv").write_text("text\tlabel\nthe cat\tyes\nhe ran\tno\n")
     words = ["finetune", "task.tsv", "-m", str(folder), "-o", "made", "--epochs", "1"]
     assert cli.run(words) == 2
-    assert "code of its own" in " ".join(capsys.readouterr().err.split())
+    assert "its own Python code" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "ran").exists() and not (tmp_path / "made").exists()
     assert cli.run([*words, "--trust-remote-code"]) == 0
     assert (tmp_path / "ran").exists() and (tmp_path / "made" / "config.json").exists()

@@ -161,8 +161,8 @@ def test_a_model_in_train_mode_is_read_surveyed_probed_and_edited_without_dropou
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"keep": None}, "keep is 'auto' or a list of what is kept, of weights, q, k, v"),
-        ({"keep": (name for name in ["q"])}, "keep is 'auto' or a list of what is kept"),
+        ({"keep": None}, "keep= is 'auto' or a list chosen from weights, q, k, v"),
+        ({"keep": (name for name in ["q"])}, "keep= is 'auto' or a list chosen from"),
         ({"layers": []}, "layers is a list of at least one layer number"),
         ({"memory": float("inf")}, "memory= is a string or a whole number, not inf"),
     ],

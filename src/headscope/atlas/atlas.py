@@ -150,7 +150,7 @@ class Atlas(HeadResult):
         ]
         if found.empty and name not in set(self.frame("examples")["measure"]):
             there = ", ".join(sorted(self.frame("examples")["measure"].unique()))
-            raise BadInput(f"There are no examples of {name!r} here; there are some of {there}.")
+            raise BadInput(f"This atlas has no examples of {name!r}; it has examples of {there}.")
         found = found.sort_values("rank").head(len(found) if n is None else n)
         texts = [
             self.excerpt(row.kind, row.document, row.query, row.keys[:1], around)
@@ -327,7 +327,9 @@ class Atlas(HeadResult):
         if kind is not None:
             heads = heads[heads["kind"] == kind]
         if heads.empty:
-            raise BadInput(f"There is no {kind} attention here, but {' and '.join(self.kinds)}.")
+            raise BadInput(
+                f"This atlas has no {kind} attention; it has {' and '.join(self.kinds)}."
+            )
         here = (heads["layer"] == layer) | (layer is None)
         if not (here & ((heads["head"] == head) | (head is None))).any():
             name = f"head {layer}-{head}" if head is not None else f"layer {layer}"

@@ -134,10 +134,12 @@ def is_comparison(path: Path) -> bool:
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
     """Match heads of one kind by all measures that both atlases have."""
     if not isinstance(second, Atlas):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput("An atlas is compared with another atlas; open it with hs.Atlas.load.")
+        raise BadInput("Give two atlases to compare; hs.Atlas.load opens one.")
     shared: list[Kind] = [kind for kind in first.kinds if kind in second.kinds]
     if not shared:
-        raise BadInput(f"{first.model} and {second.model} have no kind of attention in common.")
+        raise BadInput(
+            f"{first.model} and {second.model} cannot be compared: they share no kind of attention."
+        )
     frames = [_matched(first, second, kind) for kind in shared]
     return AtlasComparison(first, second, pd.concat(frames, ignore_index=True))
 

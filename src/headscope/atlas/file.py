@@ -103,12 +103,17 @@ class Store:
             )
         version = found.get("version")
         if not isinstance(version, int):
-            raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} names no version.")
+            raise BadInput(
+                f"{self.path} is damaged: its {DESCRIPTION} has no version; make the atlas again."
+            )
         if version > FORMAT:
             raise BadInput(f"{self.path} was made by a newer headscope; upgrade to open it.")
         for name in ("segments", "tokens"):
             if not isinstance(found.get(name, 0), int):
-                raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} counts no {name}.")
+                raise BadInput(
+                    f"{self.path} is damaged: its {DESCRIPTION} has no count of {name}; make "
+                    "the atlas again."
+                )
         return found
 
     def _bytes(self, member: str) -> bytes:

@@ -97,7 +97,10 @@ def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: st
     if of not in ("output", "query"):
         raise BadInput(f"Examples are compared by a head's 'output' or 'query', not by {of!r}.")
     if not atlas.has_text:
-        raise BadInput("This atlas was made without text, so it has no examples to compare with.")
+        raise BadInput(
+            "This atlas does not store its texts, so no example can be compared; make "
+            "it again without text=False (--no-text)."
+        )
     atlas.check(scope)
 
 

@@ -32,7 +32,10 @@ class Search:
 
     def __init__(self, atlas: Atlas) -> None:
         if not atlas.has_text:
-            raise BadInput("This atlas was made without text, so it cannot be searched.")
+            raise BadInput(
+                "This atlas does not store its texts, so it cannot be searched; make it "
+                "again without text=False (--no-text)."
+            )
         self._atlas = atlas
         self._speech: tuple[Any, Any] | None = None
         examples: Any = atlas.frame("examples")

@@ -119,7 +119,7 @@ def press_of(path: str | Path) -> Any:
         heads = [(int(layer), int(head)) for layer, head in found["streaming"]]
         return press(known, heads, found["sink"], found["window"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise BadInput(f"{source} holds no head budget; write one with Budget.to_json.") from None
+        raise BadInput(f"{source} is not a head budget; save one with Budget.to_json.") from None
 
 
 def press(known: KeyValueHeads, heads: Sequence[Head], sink: int, window: int) -> Any:
@@ -128,7 +128,7 @@ def press(known: KeyValueHeads, heads: Sequence[Head], sink: int, window: int) -
         from kvpress import DuoAttentionPress  # pyright: ignore
     except ImportError as error:
         raise HeadscopeError(
-            f"kvpress cannot be imported ({error}); pip install kvpress."
+            f"kvpress cannot be imported ({error}); run: pip install kvpress."
         ) from None
     import torch
 

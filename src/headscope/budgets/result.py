@@ -61,7 +61,7 @@ class Budget(HeadResult):
         if share is None:
             return self.recommended
         if not 0 <= share <= 1:
-            raise BadInput(f"A share lies between 0 and 1, not at {share!r}.")
+            raise BadInput(f"share= is between 0 and 1, not {share!r}.")
         return self.order[: round(share * len(self.order))]
 
     def restrict(self, scope: Scope, share: float | None = None) -> Scope:

@@ -195,8 +195,8 @@ def _length(scope: Scope, kept: int, max_tokens: int | None) -> int:
         raise BadInput(f"{scope.name} reads at most {most:,} tokens, not {tokens:,}.")
     if tokens < kept + 3 * (CUE + ANSWER):
         raise BadInput(
-            f"Texts of {tokens:,} tokens are hardly longer than sink and window ({kept:,}); give "
-            "a smaller window."
+            f"Texts of {tokens:,} tokens are too short for a sink and window of "
+            f"{kept:,} together; give a smaller window."
         )
     return tokens
 

@@ -83,8 +83,8 @@ def attention(
         active.asked_twice.add(module)
         if before.answered:
             raise HeadscopeError(
-                f"{type(module).__name__} weighs two sets of values by one softmax, so its heads' "
-                "outputs cannot be replaced; replace its attention weights."
+                f"{type(module).__name__} applies one softmax to two sets of values, so its "
+                "heads' outputs cannot be replaced; replace its attention weights."
             )
         if before.replaced is None:
             return own.with_queries(query if before.queries is None else before.queries).as_found()

@@ -165,7 +165,8 @@ def show_weights(
         answer = door.show(door.numbered(call, functools.partial(valid, door)))
         if isinstance(answer, Output | Queries | Again):
             raise HeadscopeError(
-                f"{type(module).__name__} is read at its softmax; replace weights, not the output."
+                f"{type(module).__name__} exposes its attention weights but not its heads' "
+                "output; replace the weights instead."
             )
         if answer is not None:
             seen = seen.with_weights(checked(answer, *weights.shape))

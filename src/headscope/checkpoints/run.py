@@ -88,7 +88,7 @@ def over_checkpoints(
         check_table(output, "A series")
     wrong = [one for one in circuits if one not in get_args(Circuit)]
     if wrong:
-        raise BadInput(f"Circuits are {' and '.join(get_args(Circuit))}, not {wrong[0]!r}.")
+        raise BadInput(f"circuits= lists any of {', '.join(get_args(Circuit))}, not {wrong[0]!r}.")
     series = in_order(models)
     identity = {
         "models": [str(one) for _, one in series],

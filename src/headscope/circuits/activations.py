@@ -339,8 +339,8 @@ def mean_outputs(scope: Scope, off: Disabled, given: object) -> NamedEdit:
     kind = wiring(scope).stack.kind
     if off.kind != kind:
         raise BadInput(
-            f"The mode mean_output replaces what {kind} heads give, not {off.kind} heads; say "
-            f'kind="{kind}".'
+            f"The mode mean_output replaces the outputs of {kind} heads, not of "
+            f"{off.kind} heads; pass {kind}"
         )
     means = torch.from_numpy(given if isinstance(given, np.ndarray) else means_of(scope, given))
 

@@ -80,7 +80,9 @@ class Traced:
         try:
             import networkx
         except ImportError as error:
-            raise BadInput("networkx is not installed; pip install networkx, or json().") from error
+            raise BadInput(
+                "networkx is not installed; run 'pip install networkx', or use .json() instead."
+            ) from error
         graph = networkx.MultiDiGraph(**self.json()["graph"])
         for one in self.nodes:
             graph.add_node(one.name, **asdict(one))
@@ -192,12 +194,15 @@ def trace(
         need_count(value, name)
     scope = unrolled(scope)
     if scope.encoder_decoder:
-        raise BadInput(f"{scope.name} reads two texts; follow its scores by circuits.score.")
+        raise BadInput(
+            f"{scope.name} has an encoder and a decoder, and a trace needs a single "
+            "stack; use hs.circuits.score."
+        )
     found = attribute(scope, text, target=target, position=position, tokens=0, lens=False)
     if found.position is None:
         raise BadInput(
-            "This model answers for the whole text, and a trace follows the answer "
-            "at one position; use a model that predicts tokens."
+            "This model gives one answer for the whole text, but a trace starts at one "
+            "token's prediction; use a model that predicts tokens."
         )
     graph = _Graph(scope, text, found.query, writers)
     graph.node(Node("answer", "answer", found.position, found.target[0]))

@@ -77,7 +77,10 @@ def rows_of(table: Any) -> list[Row]:
         columns = {str(name): list(column) for name, column in table.items()}  # pyright: ignore
         lengths = {len(column) for column in columns.values()}
         if len(lengths) != 1:
-            raise BadInput(f"The table's columns have {sorted(lengths)} rows; give equally many.")
+            raise BadInput(
+                f"The table's columns have {sorted(lengths)} rows; give every column the "
+                "same number."
+            )
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     rows = table.to_dict("records") if hasattr(table, "to_dict") else list(table)
     if not rows:

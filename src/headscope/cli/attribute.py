@@ -107,9 +107,9 @@ def _table(
     if not text.lower().endswith(TABLES):
         return None
     if text_pair is not None or inputs:
-        raise BadInput("A table of prompts takes no second text and no --inputs.")
+        raise BadInput("Leave out the second text and --inputs; a table of prompts takes neither.")
     if output is not None and output.suffix not in (".parquet", ".csv"):
-        raise BadInput(f"Many prompts are written as .parquet or .csv, not as {output}.")
+        raise BadInput(f"Results of many prompts are written as .parquet or .csv, not as {output}.")
     if not Path(text).is_file():
         raise BadInput(f"There is no file {text}.")
     from headscope.corpus.tables import read_rows

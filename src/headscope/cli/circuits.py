@@ -59,7 +59,9 @@ def circuits(
     check_output(output, (".parquet", ".csv"), "A score of heads")
     check_figure(map_file)
     if score == "massive_activation" and map_file is not None:
-        raise BadInput("Massive activations are a measure of layers; leave out --map, of heads.")
+        raise BadInput(
+            "Massive activations are a measure of layers, and --map draws heads; leave --map out."
+        )
     import pandas as pd
 
     from headscope import circuits as made

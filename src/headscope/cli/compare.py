@@ -94,9 +94,7 @@ def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -
     from headscope.atlas.compare import compare_atlases
 
     if map_file is not None:
-        raise BadInput(
-            "Two atlases are compared in a table; leave --map out, which compares two models."
-        )
+        raise BadInput("--map compares two models; leave it out to compare two atlases.")
     found = compare_atlases(Atlas.load(first), Atlas.load(second))
     moved = found.matches["same_head"].tolist().count(False)
     out.print(

@@ -78,7 +78,9 @@ def emphasise(
     if text is None or span is None:
         raise BadInput("Give a text and --span with the words to emphasise, or --examples.")
     if output is not None:
-        raise BadInput("-o writes the heads that --examples choose; leave it out.")
+        raise BadInput(
+            "-o saves the heads chosen from --examples; leave it out, or give --examples."
+        )
     known = _heads(heads)
     from headscope.emphasis import effect
 

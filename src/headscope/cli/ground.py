@@ -100,7 +100,10 @@ def ground(
     }
     if log is not None:
         if question or texts or messages or answer:
-            raise BadInput("--log holds questions, documents and answers; leave the others out.")
+            raise BadInput(
+                "--log holds questions, documents and answers; leave -q, --document, "
+                "--messages and --answer out."
+            )
         if output is None:
             raise BadInput("--log writes a table; name it with -o, such as -o grounding.parquet.")
         from headscope.grounding.log import ground_log

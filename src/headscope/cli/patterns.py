@@ -69,8 +69,8 @@ def patterns(
     check_data(corpus)
     if corpus == "-" and predictive:
         raise BadInput(
-            "--predictive reads the corpus twice and a pipe can be read once; save "
-            "the corpus to a file."
+            "--predictive reads the corpus twice, and a pipe can be read only once; "
+            "save the corpus to a file."
         )
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {

@@ -212,7 +212,7 @@ def _conversation(
     said, given, known = conversation(text, documents, messages)
     answer = known if answer is None else answer
     if more and answer is not None:
-        raise BadInput("--generate writes the answer; leave the other one out.")
+        raise BadInput("--generate writes the answer; leave --answer out.")
     found = {"messages": said, "documents": given}
     return found if more else {**found, "answer": answer}
 
@@ -228,7 +228,9 @@ def _media(
     if image and audio is not None:
         raise BadInput("Give --image or --audio, not both.")
     if text_pair is not None or more:
-        raise BadInput("With --image or --audio there is one text, and no --generate.")
+        raise BadInput(
+            "--image and --audio take one text; leave the second text and --generate out."
+        )
     from headscope.media.picture import open_picture
     from headscope.media.sound import open_sound
 

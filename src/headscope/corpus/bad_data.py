@@ -37,7 +37,7 @@ class Faults:
 
     def __post_init__(self) -> None:
         if self.choice not in ("skip", "refuse"):
-            raise BadInput(f"Bad data is handled by 'skip' or 'refuse', not {self.choice!r}.")
+            raise BadInput(f"bad_data= is 'skip' or 'refuse', not {self.choice!r}.")
 
     def note(self, kind: str, where: str, message: str) -> None:
         """Count a fault, or stop there when the user chose to refuse bad data."""

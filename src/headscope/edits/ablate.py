@@ -265,7 +265,7 @@ def ablate(
     """
     kind = chosen_kind(scope, kind)
     if not what or not set(what) <= set(MEASURES):
-        raise BadInput(f"what= is some of {', '.join(MEASURES)}, not {what!r}.")
+        raise BadInput(f"what= lists any of {', '.join(MEASURES)}, not {what!r}.")
     if output is not None:
         check_table(output, "An ablation")
     check_weights(scope.model, scope.name)

@@ -177,6 +177,6 @@ def _cheapest(
 
 def _stops(total: int, step: float, until: float) -> list[int]:
     if not 0 < step <= 1 or not 0 < until <= 1:
-        raise BadInput(f"A step and an end are shares of 0 to 1, not {step} and {until}.")
+        raise BadInput(f"step= and until= are shares from 0 to 1, not {step} and {until}.")
     shares = np.arange(0, until + step / 2, step)
     return sorted({min(total, round(share * total)) for share in shares})

@@ -56,8 +56,8 @@ def _at_once(
     lost = loss(scope.forward(inputs, gate, lazy=True, gradients=True, **options))
     if not gates:
         raise BadInput(
-            f"{scope.name} runs no attention of that kind on these inputs, so no head can be "
-            f"ranked; choose another kind=."
+            f"{scope.name} computes no attention of the chosen kind= on these inputs, "
+            "so no head can be ranked; choose another kind=."
         )
     slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
     return dict(zip(gates, slopes, strict=True))

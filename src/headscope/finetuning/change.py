@@ -100,8 +100,9 @@ def with_batch(sums: Sums, a: Scope, b: Scope, batch: Batch, kind: Kind) -> Sums
             return
         if call.layer >= a.layers[kind]:  # CANINE attends to characters, then to their pools
             raise BadInput(
-                f"{a.name} attends more often than its {a.layers[kind]} layers; its heads cannot "
-                "be compared. Use scope.capture."
+                f"{a.name} computes attention more than once in some of its "
+                f"{a.layers[kind]} layers, so its heads cannot be compared; use "
+                "scope.capture."
             )
         first[call.layer] = call.weights.detach()
 

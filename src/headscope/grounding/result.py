@@ -96,7 +96,9 @@ class Grounding(HeadResult):
     def _need_sentence(self, sentence: int) -> None:
         known = range(WHOLE, len(self.sentences))
         if sentence not in known:
-            raise BadInput(f"The answer has sentences 0 to {known[-1]}, and no {sentence!r}.")
+            raise BadInput(
+                f"There is no sentence {sentence!r}; the answer has sentences 0 to {known[-1]}."
+            )
 
     def sentence_text(self, sentence: int) -> str:
         self._need_sentence(sentence)

@@ -177,7 +177,9 @@ def window_of(pixels: Floats, height: int, width: int) -> Window:
     rows, columns = pixels.shape[:2]
     there = pixels[:, :, 2] > 200
     if not there.any():
-        raise BadInput("The model's processor reduced the picture to nothing; give a larger one.")
+        raise BadInput(
+            "The model's processor scaled the picture down to 0 pixels; give a larger one."
+        )
     down, top = _line(pixels[:, :, 1], there, axis=0, count=rows, size=height)
     across, left = _line(pixels[:, :, 0], there, axis=1, count=columns, size=width)
     return Window(left, top, across, down)

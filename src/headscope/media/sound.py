@@ -98,7 +98,9 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
     if samples.ndim == 2:  # several channels: their mean, whichever axis they are on
         samples = samples.mean(axis=1 if samples.shape[1] <= samples.shape[0] else 0)
     if samples.ndim != 1 or not len(samples):
-        raise BadInput("A sound is a row of samples, or one row for each channel; this has none.")
+        raise BadInput(
+            "A sound is a row of samples, or one row for each channel; this one is empty."
+        )
     values = samples.astype(np.float32)
     if samples.dtype.kind in "iu":
         half = (np.iinfo(samples.dtype).max + 1) / (2 if samples.dtype.kind == "u" else 1)

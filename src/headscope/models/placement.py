@@ -130,8 +130,9 @@ def check_gradients(model: nn.Module) -> None:
     """Refuse a model whose gradients would be zeros, in silence."""
     if any(_stops_gradients(module) for module in model.modules()):
         raise HeadscopeError(
-            "No gradient comes back through these 4-bit weights, which bitsandbytes packs for this "
-            "processor; open the model with hs.load(folder, dtype='4bit'), or use a GPU."
+            "Gradients do not flow back through these 4-bit weights, which "
+            "bitsandbytes packs for this processor; open the model with "
+            "hs.load(folder, dtype='4bit'), or use a GPU."
         )
 
 

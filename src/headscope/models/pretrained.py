@@ -66,8 +66,9 @@ def not_opened(source: str, error: Exception) -> UnknownModel:
     """The sentence for a folder that is no model, or a name nobody knows."""
     if "trust_remote_code" in str(error):
         return UnknownModel(
-            f"{source} comes with Python code of its own, which is not run unasked; if you trust "
-            "its authors, pass trust_remote_code=True (--trust-remote-code)."
+            f"{source} contains its own Python code, which headscope does not run by "
+            "default; if you trust its authors, pass trust_remote_code=True "
+            "(--trust-remote-code)."
         )
     if Path(source).is_dir():
         return UnknownModel(
@@ -93,9 +94,10 @@ def _check_kernel(source: str, configuration: Any, asked: Any) -> None:
         for one in named:
             if isinstance(one, str) and "/" in one:
                 raise UnknownModel(
-                    f"{source} asks for the attention kernel {one!r} from the hub, which is code "
-                    "and not run unasked; pass attn_implementation='eager', or "
-                    "trust_remote_code=True (--trust-remote-code) if you trust its authors."
+                    f"{source} asks for the attention kernel {one!r} from the hub, which is "
+                    "code that headscope does not run by default; pass "
+                    "attn_implementation='eager', or trust_remote_code=True "
+                    "(--trust-remote-code) if you trust its authors."
                 )
 
 

@@ -28,9 +28,9 @@ def open_tokenizer(source: str, trust_remote_code: bool = False) -> Any:
     except Exception as error:  # a tokenizer's files may hold anything
         if "trust_remote_code" in str(error):
             raise BadInput(
-                f"The tokenizer of {source} comes with Python code of its own, which is not run "
-                "unasked; if you trust its authors, pass trust_remote_code=True "
-                "(--trust-remote-code)."
+                f"The tokenizer of {source} contains its own Python code, which headscope "
+                "does not run by default; if you trust its authors, pass "
+                "trust_remote_code=True (--trust-remote-code)."
             ) from error
         if Path(source).is_dir() and _files_there(source, _ANY):
             raise BadInput(

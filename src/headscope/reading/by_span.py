@@ -100,7 +100,10 @@ def chosen_spans(spans: Sequence[Span], of: By) -> list[Span]:
         answer = {span.name for span in spans if span.of == "answer"}
         found = [one for one in spans if one.of == of and one.parent not in answer]
         if not found:
-            raise BadInput(f"This reading has no {of}s; it has {_kinds(spans)}.")
+            raise BadInput(
+                f"Attention cannot be summed by {of}: this conversation has no {of}s, but "
+                f"{_kinds(spans)}."
+            )
         return found
     wanted = [of] if isinstance(of, str) else list(of)
     known = {span.name: span for span in spans}

@@ -105,7 +105,8 @@ def part_from_qkv(
     ):
         said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise BadInput(
-            f"q, k and v are of as many heads and tokens, q and k of one size; not {said}."
+            "q, k and v need the same number of heads and tokens, and q and k the same "
+            f"size; these have {said}."
         )
     own = _tokens(tokens, None, "tokens")
     count = shapes["q"][1]
@@ -262,7 +263,10 @@ def whole_maps(steps: Any, name: str) -> list[Maps]:
     """One b h t s array per layer, the rows of all steps under each other."""
     layers = {len(step) for step in steps}
     if len(layers) != 1:
-        raise BadInput(f"{name} has steps of {sorted(layers)} layers; give them as generate did.")
+        raise BadInput(
+            f"The steps of {name} differ in their number of layers ({sorted(layers)}); "
+            "pass what generate returned, unchanged."
+        )
     return [_joined([as_array(step[layer]) for step in steps]) for layer in range(layers.pop())]
 
 

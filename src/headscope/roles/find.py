@@ -359,5 +359,7 @@ def _checked_lists(scope: Scope, kind: Kind, lists: Lists) -> dict[str, list[tup
         made[name] = [(int(layer), int(head)) for layer, head in heads]
         for layer, head in made[name]:
             if layer not in scope.layer_numbers[kind] or not 0 <= head < scope.heads[kind]:
-                raise BadInput(f"The list {name!r} names head {layer}-{head}, which is not there.")
+                raise BadInput(
+                    f"The list {name!r} names head {layer}-{head}, which the model does not have."
+                )
     return made

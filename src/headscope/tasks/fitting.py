@@ -83,8 +83,8 @@ def check_trainable(task: Task) -> None:
         raise BadInput(f"{task.name} has no labels to train on; give a task with labels.")
     if len(task.classes) == 1:
         raise BadInput(
-            f"All of {task.name} has the label {task.classes[0]!r}, so there is nothing to learn; "
-            "give a task with at least two."
+            f"Every example of {task.name} has the label {task.classes[0]!r}, so there "
+            "is nothing to learn; give a task with at least two."
         )
     metric_for(task, None)
 

@@ -182,8 +182,8 @@ def token_losses(output: Any, targets: Tensor) -> Tensor:
     targets = targets.to(logits.device)
     if logits.shape[:2] != targets.shape:
         raise HeadscopeError(
-            f"The model answers with {logits.shape[1]} positions to {targets.shape[1]} tokens, so "
-            "a text has no loss by token; give Questions of your own."
+            f"The model returns {logits.shape[1]} positions for {targets.shape[1]} "
+            "tokens, so a text has no loss by token; give Questions of your own."
         )
     counted = targets != -100
     lost = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="none")

@@ -78,7 +78,10 @@ def behaviours(
     if chosen == "cross":
         raise BadInput("Behaviours are found in self-attention; give kind='encoder' or 'decoder'.")
     if not atlas.has_text:
-        raise BadInput("This atlas was made without text, so its texts cannot be read again.")
+        raise BadInput(
+            "This atlas does not store its texts, so they cannot be read again; make "
+            "it again without text=False (--no-text)."
+        )
     if head is not None and layer is None:
         raise BadInput(f"head={head} needs a layer; give layer= too.")
     atlas.need(layer, head, chosen)

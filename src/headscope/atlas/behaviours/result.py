@@ -120,7 +120,7 @@ class Behaviours(HeadResult):
         need_number(head, "head")
         rows: Any = frame[(frame["layer"] == layer) & (frame["head"] == head)]
         if rows.empty:
-            raise BadInput(f"Head {layer}-{head} was not clustered; see `heads`.")
+            raise BadInput(f"Head {layer}-{head} was not clustered; .heads lists those that were.")
         return rows
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:

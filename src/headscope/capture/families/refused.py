@@ -22,7 +22,7 @@ def taps(module: nn.Module) -> None:
         )
     if name == "T5Gemma2MergedAttention":
         raise AttentionNotRead(
-            "The decoder of T5Gemma 2 looks at its own tokens and at the encoder's in one softmax, "
-            "so it has a separate map for neither; read its encoder alone, with "
-            "headscope.load(model.get_encoder(), tokenizer)."
+            "The decoder of T5Gemma 2 attends to its own and the encoder's tokens in "
+            "one softmax, so neither has a map of its own; read its encoder alone, "
+            "with headscope.load(model.get_encoder(), tokenizer)."
         )

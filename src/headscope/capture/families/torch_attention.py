@@ -59,8 +59,8 @@ class _Apart(Watch):
         module: Any = self.module
         if module.bias_k is not None or module.add_zero_attn:
             raise AttentionNotRead(
-                "This nn.MultiheadAttention adds a key of its own (add_bias_kv or add_zero_attn), "
-                "which belongs to no token; it cannot be shown."
+                "This nn.MultiheadAttention adds a key that belongs to no token "
+                "(add_bias_kv or add_zero_attn), so its attention cannot be shown."
             )
         self._undo.enter_context(_unfused)
         super().__enter__()

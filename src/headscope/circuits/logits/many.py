@@ -139,7 +139,9 @@ def _asked(
         raise BadInput("There is no prompt; give at least one.")
     seconds = [None] * len(prompts) if pairs is None else pairs
     if isinstance(seconds, str) or len(seconds) != len(prompts):
-        raise BadInput(f"There are {len(prompts)} prompts; give text_pair as a list of as many.")
+        raise BadInput(
+            f"There are {len(prompts)} prompts; give text_pair as a list of {len(prompts)} texts."
+        )
     made: list[_Asked] = []
     for prompt, second, own in zip(prompts, seconds, targets, strict=True):
         asked = question(scope, prompt.text, second, None if position == END else _number(position))
@@ -171,8 +173,8 @@ def _prompts(texts: Any, target: Any) -> tuple[list[Prompt], list[Target]]:
     column = "prompt" if "prompt" in rows[0] else "clean"
     if column not in rows[0]:
         raise BadInput(
-            f"The table has no column 'prompt' (it has {', '.join(map(str, rows[0]))}); give "
-            f"the column of texts that name."
+            f"The table has no column 'prompt' (it has {', '.join(map(str, rows[0]))}); "
+            "rename the column of texts to 'prompt'."
         )
     prompts = [filled(row, column) for row in rows]
     if target is None and "answer" in rows[0]:
@@ -189,8 +191,8 @@ def _each(target: Any, count: int) -> list[Target]:
         return [target] * count
     if len(target) != count:  # pyright: ignore[reportUnknownArgumentType]
         raise BadInput(
-            f"There are {count} prompts and {len(target)} targets; give one each, or "  # pyright: ignore
-            "one for all: a token, or a tuple of two to tell apart."
+            f"There are {count} prompts and {len(target)} targets; give one per prompt, "
+            "or one for all: a token, or a tuple of two tokens to compare."
         )
     return target  # pyright: ignore[reportUnknownVariableType]
 

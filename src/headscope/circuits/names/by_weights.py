@@ -53,7 +53,11 @@ def successor(scope: Scope) -> tuple[Floats, float]:
     """
     sequences = [ids for ids in (_known(scope, words) for words in SEQUENCES) if len(ids) > 2]
     if not sequences:
-        raise BadInput(f"{scope.name} has no days, months or numerals that are one token each.")
+        raise BadInput(
+            f"Successor heads of {scope.name} cannot be scored: its tokenizer splits "
+            "every day, month and numeral into several tokens. Leave successor out, or "
+            "choose another model."
+        )
     into, out = vocabulary(scope)
     flat = torch.tensor([one for ids in sequences for one in ids])
 

@@ -129,7 +129,10 @@ def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) ->
         error = found.std(0, ddof=1) / np.sqrt(len(found)) if enough else np.nan
         return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
     if scope.encoder_decoder:
-        raise BadInput(f"{name} is measured in models of one stack; {scope.name} has two.")
+        raise BadInput(
+            f"{name} is measured only in models with a single stack; {scope.name} has "
+            "an encoder and a decoder."
+        )
     if name == "massive_activation":
         return [_of_layers(scope, name, texts, seed)]
     seen = where_heads_look(scope, texts, seed)

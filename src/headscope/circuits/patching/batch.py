@@ -146,7 +146,10 @@ def _answer_position(scope: Scope, tokens: Tokens) -> int:
         return len(tokens) - 1
     masked = (tokens.ids == scope.tokenizer.mask_token_id).nonzero()[0]
     if not len(masked):
-        raise BadInput(f"Put {scope.tokenizer.mask_token} where the answer belongs.")
+        raise BadInput(
+            f"{scope.name} fills in masked words; put {scope.tokenizer.mask_token} into "
+            "the prompt in place of the answer."
+        )
     return int(masked[0])
 
 

@@ -195,8 +195,8 @@ def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object)
     one, other = _prompts(clean, "clean"), _prompts(corrupted, "corrupted")
     if len(one) != len(other):
         raise BadInput(
-            f"There are {len(one)} clean and {len(other)} corrupted prompts; give equally many "
-            f"of both."
+            f"There are {len(one)} clean and {len(other)} corrupted prompts; give the "
+            "same number of both."
         )
     each = _answers(answers, len(one))
     made = [Pair(a, b, **_named(c)) for a, b, c in zip(one, other, each, strict=True)]

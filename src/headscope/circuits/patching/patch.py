@@ -201,7 +201,7 @@ def _check(scope: Scope, what: What, method: Method, positions: bool | Sequence[
     if what not in WHATS:
         raise BadInput(f"There is no patch of {what!r}; choose {', '.join(WHATS)}.")
     if method not in ("exact", "estimate", "both"):
-        raise BadInput(f"A patch is exact, an estimate or both, not {method!r}.")
+        raise BadInput(f"method= is 'exact', 'estimate' or 'both', not {method!r}.")
     if what in ("weights", "values") and (positions or method != "exact"):
         raise BadInput(
             f"A patch of {what} is always exact and covers all positions together; "

@@ -114,7 +114,7 @@ def path_patch(
             f"{heads - 1}), not {sender}."
         )
     if through not in ("q", "k", "v"):
-        raise BadInput(f"A head reads through q, k or v, not through {through!r}.")
+        raise BadInput(f"through= is 'q', 'k' or 'v', not {through!r}.")
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []

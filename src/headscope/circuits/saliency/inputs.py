@@ -155,7 +155,10 @@ def _by_attention(
     if not wanted or (scope.encoder_decoder and not insisted):
         return {}
     if scope.encoder_decoder:
-        raise BadInput("Rollout and flow follow one stack; this model has two.")
+        raise BadInput(
+            "Rollout and flow need a model with a single stack; this one has an "
+            "encoder and a decoder."
+        )
     reading = scope.read(text, text_pair)
     kind = reading.part().kind
     row = 0 if given.asked.position is None else given.asked.position

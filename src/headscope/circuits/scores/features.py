@@ -74,8 +74,8 @@ def _decoded(dictionary: Dictionary, rows: Tensor) -> tuple[Tensor, Tensor, Tens
     found = dictionary.encode(rows)
     if found.dim() != 2 or len(found) != len(rows):
         raise BadInput(
-            f"The dictionary encoded {tuple(rows.shape)} as {tuple(found.shape)}; it has to give "
-            "a row of features for each position."
+            f"The dictionary encoded {tuple(rows.shape)} as {tuple(found.shape)}; it "
+            "must return a row of features for each position."
         )
     empty = dictionary.decode(torch.zeros_like(found[:1]))
     if empty.shape[-1] != rows.shape[-1]:

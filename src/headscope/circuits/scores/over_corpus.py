@@ -102,10 +102,15 @@ def score_parts(
     need_count(max_tokens, "max_tokens")
     asked = None if pattern is None else pattern_named(pattern)
     if asked is not None and not isinstance(asked, MassPattern):
-        raise BadInput(f"{pattern} names no keys to look at; choose a pattern of attention mass.")
+        raise BadInput(
+            f"{pattern} has no target keys; choose a pattern that is scored by attention mass."
+        )
     scope = unrolled(scope)
     if scope.encoder_decoder:
-        raise BadInput(f"{scope.name} reads two texts; decompose its scores by circuits.score.")
+        raise BadInput(
+            f"{scope.name} has an encoder and a decoder, and this average needs a "
+            "single stack; use hs.circuits.score."
+        )
     check_weights(scope.model, scope.name)
     kind = wiring(scope).stack.kind
     check_head(scope, kind, layer, head)
@@ -220,7 +225,9 @@ class _Kept:
     ) -> ScoreParts:
         if not self.counts:
             what = "" if pattern is None else f" with a target of {pattern}"
-            raise BadInput(f"The corpus has no query{what}; give longer texts, or others.")
+            raise BadInput(
+                f"No query of the corpus can be measured{what}; give longer texts, or others."
+            )
         keys = sorted(self.sums, key=lambda one: (one[0] != "query", one[1].order))
         sums: Floats = np.array([self.sums[key] for key in keys])
         counts = np.array(self.counts, dtype=float)

@@ -142,7 +142,8 @@ def score_of(
         check_dictionary(dictionary)
         if key is None or verify or kind == "cross":
             raise BadInput(
-                "A dictionary decomposes one score of self-attention; give key=, and no verify."
+                "dictionary= decomposes one score of self-attention; give key= and leave "
+                "verify out."
             )
     if key is None:
         if verify:

@@ -48,7 +48,10 @@ def removals(
     a writer is removed from the key alone.
     """
     if row.call.kind == "cross":
-        raise BadInput("Cross-attention's keys are written in the encoder; leave out verify.")
+        raise BadInput(
+            "verify= covers self-attention only: the encoder writes the keys of "
+            "cross-attention; leave verify out."
+        )
     alone = written(passed, row.k[key], torch.tensor([key]))
     plain, before = row.products(), float(row.weights()[key])
     own = {leaf.writer for leaf in passed.leaves if leaf.module is not None}

@@ -114,7 +114,10 @@ def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composi
             raise BadInput(f"Heads compose through q, k or v, not through {name!r}.")
     weights = head_weights(scope)
     if len(weights.layers) < 2:
-        raise BadInput(f"{scope.name} has one layer; heads compose across layers.")
+        raise BadInput(
+            f"Heads compose across layers, and {scope.name} has only one; use a model "
+            "with two or more."
+        )
     made = {name: _scores(weights, name) for name in through}
     baseline = {name: _random(weights, name) for name in through}
     note = f"Left out: {', '.join(weights.left_out)}."

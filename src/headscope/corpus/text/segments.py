@@ -212,7 +212,7 @@ def _cut(
 def _room(tokenizer: Any, longest: int, stride: int | None) -> int:
     room = longest - tokenizer.num_special_tokens_to_add(pair=False)
     if stride is not None and not 1 <= stride <= room:
-        raise BadInput(f"A stride is 1 to {room} tokens here, not {stride}.")
+        raise BadInput(f"stride= is 1 to {room} tokens here, the size of a window, not {stride}.")
     return room
 
 

@@ -51,7 +51,9 @@ def _reference_rows(call: Call, readings: Sequence[Any]) -> Tensor:
     for reading in readings:
         part = reading.part(call.kind)
         if call.layer not in part.numbers:
-            raise BadInput(f"A reference reading does not hold layer {call.layer}; read it whole.")
+            raise BadInput(
+                f"A reference reading lacks layer {call.layer}; read the reference without layers=."
+            )
         attention = part.weights(call.layer)
         t, s = min(queries, attention.shape[1]), min(keys, attention.shape[2])
         total[:, :t, :s] += attention[:, :t, :s]

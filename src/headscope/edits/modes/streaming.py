@@ -36,7 +36,7 @@ def check(weights: object) -> None:
     sink, window = cast("tuple[int, int]", weights)
     if sink < 0 or window < 1:
         raise BadInput(
-            f"A sink has 0 tokens or more and a window 1 or more, not {sink} and {window}."
+            f"The sink is at least 0 tokens and the window at least 1, not {sink} and {window}."
         )
 
 

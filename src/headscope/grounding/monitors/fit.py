@@ -264,9 +264,13 @@ def _looks(examples: list[Labelled]) -> Looks:
 
 def _check_labels(labels: Bools, groups: Ints) -> None:
     if labels.all() or not labels.any():
-        raise BadInput(f"All examples have the label {bool(labels[0])}; give some of the other.")
+        raise BadInput(
+            f"All examples have the label {bool(labels[0])}; give some with the other label."
+        )
     if len(np.unique(groups)) < FOLDS:
-        raise BadInput(f"The examples are of fewer than {FOLDS} groups; give more.")
+        raise BadInput(
+            f"The examples belong to fewer than {FOLDS} groups; give examples from more groups."
+        )
 
 
 def _state(found: list[Floats]) -> State:

@@ -80,7 +80,10 @@ def position_aware(
         part = reading.part()
         one = part.layer(layer)
         if one.q is None or one.k is None:
-            raise BadInput(part.why_no_qk or "q and k of this model cannot be read.")
+            raise BadInput(
+                part.why_no_qk
+                or "This model does not expose q and k, so position and token cannot be separated."
+            )
         q.append(one.q[head])
         k.append(one.k[head // (len(one.q) // len(one.k))])
         places.append(np.arange(len(part.query)))

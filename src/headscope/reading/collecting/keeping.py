@@ -40,7 +40,7 @@ class Keeping:
         known = ", ".join(get_args(Keep))
         given: Any = keep  # whatever a caller hands over
         if not isinstance(given, Collection):
-            raise BadInput(f"keep is 'auto' or a list of what is kept, of {known}, not {keep!r}.")
+            raise BadInput(f"keep= is 'auto' or a list chosen from {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
         if wrong:
             raise BadInput(f"keep has no {wrong[0]!r}; choose from {known}.")

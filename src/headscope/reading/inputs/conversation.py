@@ -82,7 +82,8 @@ def rendered_for(
         raise BadInput(f"{scope.name} has no tokenizer; load one with it to read messages.")
     if scope.encoder_decoder or not scope.causal:
         raise BadInput(
-            f"{scope.name} does not continue text, so it holds no conversation; load a decoder."
+            f"{scope.name} does not continue text, so it cannot hold a conversation; "
+            "load a decoder."
         )
     return render(scope.tokenizer, messages, documents, answer=answer)
 

@@ -43,8 +43,8 @@ def reading_with_text(
 ) -> Reading:
     if scope.encoder_decoder:
         raise BadInput(
-            f"{scope.name} writes with an encoder and a decoder, whose tokens cannot be told from "
-            "those of the picture; use scope.read_inputs with names of your own."
+            f"{scope.name} has an encoder and a decoder, whose text tokens cannot be "
+            "told from picture tokens; use scope.read_inputs with names of your own."
         )
     tensors = inputs_with_text(scope, text, pictures)
     tokens = tokens_of_ids(scope.tokenizer, tensors["input_ids"][0].tolist())
@@ -189,8 +189,8 @@ def _shares(laid: list[Laid], total: int) -> list[int]:
         return [count * total // sum(tiles) for count in tiles]
     if total % len(laid):
         raise BadInput(
-            f"{total} tokens stand for {len(laid)} pictures, which is not a whole number each; "
-            f"read one picture at a time."
+            f"{total} picture tokens cannot be divided equally among {len(laid)} "
+            "pictures; read one picture at a time."
         )
     return [total // len(laid)] * len(laid)
 
@@ -233,8 +233,8 @@ def _merged(
     together = len(rectangles) // count if count else 0
     if not together or together * count != len(rectangles):
         raise BadInput(
-            f"{count} tokens stand for {len(rectangles)} patches, which is not a whole number "
-            f"each; give a smaller picture."
+            f"{len(rectangles)} patches cannot be divided equally among {count} picture "
+            "tokens; give a smaller picture."
         )
     blocks = rectangles.reshape(count, together, 4)
     joined = np.concatenate([blocks[:, :, :2].min(axis=1), blocks[:, :, 2:].max(axis=1)], axis=1)

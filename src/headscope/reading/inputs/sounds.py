@@ -49,8 +49,8 @@ def sound_reading(
     least = least_samples(scope.model.config)
     if "input_values" in inputs and inputs["input_values"].shape[-1] < least:
         raise BadInput(
-            f"The sound lasts {1000 * sound.seconds:.1f} ms and {scope.name} hears nothing shorter "
-            f"than {1000 * least / rate:.1f} ms; give a longer one."
+            f"The sound lasts {1000 * sound.seconds:.1f} ms and {scope.name} needs at "
+            f"least {1000 * least / rate:.1f} ms; give a longer one."
         )
     of_decoder = None
     if scope.encoder_decoder:
@@ -91,8 +91,9 @@ def sound_positions(configuration: Any, extractor: Any, count: int) -> Positions
     if getattr(configuration, "time_stride", None) is not None:
         return _spectrogram_patches(configuration, count)
     raise BadInput(
-        f"headscope does not know which moments the positions of {configuration.model_type} hear; "
-        "use scope.read_inputs with names of your own."
+        "headscope does not know which part of a sound each position of "
+        f"{configuration.model_type} covers; use scope.read_inputs with names of "
+        "your own."
     )
 
 

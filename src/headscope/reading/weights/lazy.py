@@ -148,7 +148,10 @@ class TokenIndex(PandasIndex):
             found = np.flatnonzero([names[position] == token for position in positions])
             if len(found):
                 return int(found[0]) if len(found) == 1 else found
-        raise BadInput(f"There is no token {token!r} along {self.dim}; the tokens are its labels.")
+        raise BadInput(
+            f"There is no token {token!r} along {self.dim}; select by one of the tokens "
+            "of this text."
+        )
 
 
 def token_coordinates(query: Tokens, key: Tokens) -> Mapping[str, Any]:

@@ -98,7 +98,7 @@ def ctranslate_whisper(folder: Path, device: str | None = None) -> Scope:
 
     missing = [one for one in ("config.json", "tokenizer.json") if not (folder / one).is_file()]
     if missing:
-        raise BadInput(f"{folder} holds no {' and no '.join(missing)}; both lie beside model.bin.")
+        raise BadInput(f"{folder} lacks {' and '.join(missing)}; put each beside model.bin.")
     arrays = variables(folder / "model.bin")
     state = {name: torch.tensor(array).float() for name, array in state_of(arrays).items()}
     file = folder / "tokenizer.json"

@@ -56,7 +56,10 @@ def openai_whisper(path: Path, device: str | None = None) -> Scope:
     import torch
 
     if not path.is_file() or not path.with_name(RANKS).is_file():
-        raise BadInput(f"{path} and {path.with_name(RANKS)} are needed; one is not there.")
+        raise BadInput(
+            f"{path} and {path.with_name(RANKS)} are both needed, and one is missing; "
+            "put both into the same folder."
+        )
     kept: Any = torch.load(path, map_location="cpu", weights_only=True)
     sizes = kept["dims"]
     if sizes["n_vocab"] != 51864:

@@ -55,7 +55,7 @@ class OpenedAtlas:
     def nearest(self, kept: KeptReading, at: NearestRequest) -> dict[str, Any]:
         """Examples in the corpus where a head does most like at a query of a text on screen."""
         if kept.model != self.model:
-            raise BadInput(f"The atlas is one of {self.model}; choose that model.")
+            raise BadInput(f"The atlas was made from {self.model}; choose that model.")
         scope = self._models.scope(self.model)
         found: Any = self._atlas.nearest(
             scope, kept.reading, at.query, at.layer, at.head, n=NEAREST, kind=at.kind

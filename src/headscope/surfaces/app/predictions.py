@@ -171,7 +171,9 @@ def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
     else:
         read = Read(request.kind, *tokens_of(scope, kept.text, kept.text_pair, request.kind))
         if read.queries.labels != part.query.labels or read.keys.labels != part.key.labels:
-            raise BadInput("The text was cut to be read, so its scores cannot be decomposed.")
+            raise BadInput(
+                "The text was truncated, so its scores cannot be decomposed; shorten it."
+            )
     row = part.layer(layer).head_weights(slice(head, head + 1), slice(query, query + 1))[0, 0]
     listed = np.where(counted_keys(part), row, 0.0)
     key = int((listed if listed.any() else row).argmax()) if request.key is None else request.key
