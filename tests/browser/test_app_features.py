@@ -100,11 +100,13 @@ def test_a_sink_is_a_remark_and_never_the_name_of_a_head(new_page, address, labe
 def test_the_panel_asks_in_plain_order(new_page, address):
     page = opened(new_page, address, "model=tiny&text=the+cat+sat+on+the+mat")
     page.locator('[data-panel="facts"] .meters li').first.wait_for()
+    for loaded_when_shown in ("writers", "change"):
+        page.locator(f'[data-panel="{loaded_when_shown}"]').wait_for()
     names = page.locator(".this-head [data-panel]").evaluate_all(
         "all => all.map(each => each.dataset.panel)"
     )
-    first, last = ["facts", "looks", "numbers", "why", "switch"], ["predictions", "importance"]
-    assert names == [*first, "writes", *last]
+    first, last = ["facts", "looks", "numbers", "why", "writers"], ["predictions", "importance"]
+    assert names == [*first, "switch", "change", "writes", *last]
     look = page.locator("[data-look]").first
     query = int(look.get_attribute("data-look").split("-")[0])
     look.click()
