@@ -127,7 +127,10 @@ def test_terms_are_explained_to_keyboard_and_touch_in_every_panel(new_page, addr
     assert entropy.get_attribute("aria-describedby") == tip.get_attribute("id")
     page.keyboard.press("Escape")
     tip.wait_for(state="hidden")
-    page.locator('[data-panel="predictions"] .term', has_text="probability").first.click()
+    term = page.locator('[data-panel="predictions"] .term', has_text="probability").first
+    term.scroll_into_view_if_needed()  # scrolling closes a tip, and a click would scroll
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    term.click()
     expect(tip).to_contain_text("share of certainty")
     box = tip.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 800
