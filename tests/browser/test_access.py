@@ -142,7 +142,7 @@ def test_neurons_are_walked_key_by_key_and_one_by_one_and_speak(show, tiny_bert)
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("ArrowDown")
     weight = float(reading.part().weights(1)[2, 3, 1])
-    assert f"weight {weight:.3f}"[:11] in seen.call(SPOKEN)
+    assert f"softmax {weight:.3f}"[:12] in seen.call(SPOKEN)
     seen.page.keyboard.press("ArrowRight")
     q = float(reading.part().layer(1).q[2, 3, 0])
     assert "neuron 0" in seen.call(SPOKEN) and f"q {q:.3f}".replace("-", "−")[:6] in seen.call(

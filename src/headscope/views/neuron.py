@@ -90,8 +90,8 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         )
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
-    if state.get("shows") == "values":
-        return _values(reading, part, own, query, state, labels)
+    if state.get("shows") == "values" and own.v is not None:  # else q·k, as on screen
+        return _values(reading, part, own, own.v[0], query, state, labels)
     q, k = own.q[0, query], own.k[0]
     product = k @ q
     score = product * (1.0 if layer.scaling is None else layer.scaling)
@@ -137,6 +137,7 @@ def _values(
     reading: Reading,
     part: Part,
     layer: LayerAttention,
+    v: NDArray[np.floating],  # s d
     query: int,
     state: Mapping[str, Any],
     labels: Sequence[Label],
@@ -145,9 +146,7 @@ def _values(
     from headscope.figures.neuron_strips import BarColumn, neuron_strips
     from headscope.figures.style import describe
 
-    if layer.v is None:
-        raise BadInput(NO_VALUES)
-    head, v = state["head"], layer.v[0]
+    head = state["head"]
     weights = layer.head_weights(slice(0, 1), slice(query, query + 1))[0, 0]
     moved = weights[:, None] * v
     size = np.linalg.norm(moved, axis=1)
