@@ -174,7 +174,7 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
         return " ".join(capsys.readouterr().err.split())
 
     other = ("--mode", "zero") if words is ABLATE else ("--max-tokens", "9")
-    assert "started with another settings;" in refused(*other)
+    assert "started with other settings;" in refused(*other)
     data = place / words[1 if words is ABLATE else 3]
     text = data.read_text()
     data.write_text(text.replace("\n", "\nthe ", 1))

@@ -74,6 +74,12 @@ def test_an_unknown_name_offline_says_what_to_do() -> None:
         hs.load("not a name at all!")
 
 
+def test_a_folder_of_a_gguf_file_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "small.gguf").touch()
+    with pytest.raises(BadInput, match=r"give that: .*small\.gguf"):
+        hs.load(tmp_path)
+
+
 def test_a_folder_that_is_no_model_is_refused(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(BadInput, match=r"holds no model: it has no config\.json"):
         hs.load(tmp_path)

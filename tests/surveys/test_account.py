@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import headscope as hs
 from headscope.surveys.table import account
 from tests.tiny import tiny_scope
@@ -23,7 +25,7 @@ def test_what_the_model_cannot_read_and_what_was_asked_for_are_told_apart(tiny_b
 
 def test_whole_texts_need_no_warning(tiny_bert):
     found = hs.survey(tiny_bert, ["the cat sat", "a dog"], ["entropy"], **quiet)
-    assert account(found.metadata) == ["2 documents gave 2 segments of 9 tokens."]
+    assert account(found.metadata) == ["2 documents gave 2 segments, 9 tokens in all."]
 
 
 def test_a_file_in_one_piece_is_questioned(tiny_bert, tmp_path):
@@ -41,10 +43,15 @@ def test_documents_of_one_sentence_are_counted_where_pairs_are_made(tiny_bert):
 
 def test_patterns_say_it_too():
     found = hs.patterns(tiny_scope("BertModel"), ["the cat sat"] * 3, segments="documents", **quiet)
-    assert found.metadata["account"] == ["3 documents gave 3 segments of 15 tokens."]
+    assert found.metadata["account"] == ["3 documents gave 3 segments, 15 tokens in all."]
 
 
 def test_a_limit_counts_the_documents_it_reads_not_those_cut_ahead_of_it(tiny_bert) -> None:
     texts = ["the cat sat on the mat " * 2, "a dog ran", "he said that it was red"]
     found = hs.survey(tiny_bert, texts, ["entropy"], max_tokens=12, limit=3, progress=False)
-    assert account(found.metadata)[0].startswith("2 documents gave 3 segments of ")
+    assert account(found.metadata)[0].startswith("2 documents gave 3 segments, ")
+
+
+def test_documents_of_one_sentence_are_told_from_a_wrong_path(tiny_bert):
+    with pytest.raises(hs.BadInput, match=r"two sentences.*--segments documents"):
+        hs.survey(tiny_bert, ["the cat sat"] * 3, ["entropy"], segments="pairs", progress=False)

@@ -21,7 +21,7 @@ from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.views import Sending, discover, draw, of_text
 from headscope.views.shared.labels import Label, as_labels, labels_for
-from headscope.views.shared.state import State, options_of, state_of
+from headscope.views.shared.state import State, checked, options_of, state_of
 from headscope.views.wire import schema
 from headscope.views.wire.part import thumbnail
 
@@ -162,6 +162,14 @@ def test_without_labels_a_view_opens_on_the_sharpest_head_that_does_something():
 def test_misuse_gets_one_sentence(tiny_bert, options, said):
     with pytest.raises(BadInput, match=said):
         hs.head_view(tiny_bert.read(*PAIR), **options)
+
+
+@pytest.mark.parametrize("name", ["size", "colour", "panels"])  # of other views
+def test_only_the_options_of_its_own_view_are_taken(name):
+    with pytest.raises(BadInput, match=f"The head view has no option '{name}'") as refused:
+        checked({name: "8cm"}, "head")
+    assert name not in str(refused.value).partition(";")[2]
+    assert checked({"order": "label"}, "head") == {"order": "label"}
 
 
 def test_a_reading_that_kept_nothing_says_what_to_keep(tiny_bert):

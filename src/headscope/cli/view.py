@@ -146,7 +146,7 @@ def view(
     screen: dict[str, Any] = {"specials": specials, "filter": sentences, "orientation": orientation}
     screen |= {"minimum": minimum, "unit": "words" if words else "tokens"}
     screen |= dict(_named(one) for one in own or ())
-    checked({**screen, "theme": theme})
+    checked({**screen, "theme": theme}, name)
     if generate < 0:
         raise BadInput(f"--generate is a number of tokens, not {generate}.")
     narrowed = Narrowing.of(layers, queries, budget, memory)

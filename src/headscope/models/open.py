@@ -113,6 +113,10 @@ def model_source(source: str | Path) -> str:
         return str(source)
     configuration = path / "config.json"
     if not configuration.is_file():
+        if packed := sorted(path.glob("*.gguf")):
+            raise BadInput(
+                f"The folder {source} has no config.json, but a GGUF file; give that: {packed[0]}."
+            )
         raise BadInput(
             f"The folder {source} holds no model: it has no config.json; "
             "give a folder written by save_pretrained."

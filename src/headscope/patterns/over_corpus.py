@@ -12,7 +12,7 @@ from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.identity import corpus_identity, reads_once
 from headscope.corpus.text.documents import Reader
-from headscope.corpus.text.segments import Segmentation, segments
+from headscope.corpus.text.segments import Segmentation, nothing_to_read, segments
 from headscope.errors import BadInput
 from headscope.files import check_table, write_table
 from headscope.models.loading_report import check_weights
@@ -120,10 +120,7 @@ def map_kind_shares(
                 counts.add(one)
             run.tell(counts.texts, most)
         if not counts.texts:
-            raise BadInput(
-                f"The corpus holds no text that can be read in {cut or natural_segmentation(scope)}"
-                "; check the path and field, or cut it another way."
-            )
+            raise BadInput(nothing_to_read(cut or natural_segmentation(scope)))
         found = counts.table()
         if output is not None:
             write_table(found, output)

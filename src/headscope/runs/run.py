@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
@@ -221,13 +221,14 @@ class Run:
                 path.unlink(missing_ok=True)
         try:
             kept: Any = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-            other = differences(kept, json.loads(json.dumps(self._identity)))
+            now: Any = json.loads(json.dumps(self._identity))
+            other = differences(kept, now)
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise BadInput(f"{folder} cannot be read ({error}); {_ANEW}.") from error
         if other:
             raise BadInput(
-                f"{folder} was started with another {_listed(other)}; resume with the same, "
-                f"{_ANEW}."
+                f"{folder} was started with {_other(other)}; resume with the same"
+                f"{_changed(kept, now)}, {_ANEW}."
             )
         self._resumed = True
 
@@ -334,8 +335,35 @@ class Run:
 _ANEW = "start again with --restart (restart=True), or choose another output"
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+_SEVERAL = ("edits", "settings", "statistics")
+
+
+def _other(names: list[str]) -> str:
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{'other' if names[0] in _SEVERAL else 'another'} {listed}"
+
+
+def _changed(kept: Any, now: Any) -> str:
+    """The settings and statistics that differ, in brackets; those that are long are left out."""
+    parts = ({name: each.get(name) for name in ("settings", "statistics")} for each in (kept, now))
+    said = [one for one in _differing(*parts) if len(one) <= 80]
+    return f" ({'; '.join(said[:4])})" if said else ""
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    for name in differences(old, new):
+        was, now = old.get(name), new.get(name)
+        if isinstance(was, dict) and isinstance(now, dict):
+            yield from _differing(cast("dict[str, Any]", was), cast("dict[str, Any]", now))
+        elif isinstance(was, list) and isinstance(now, list):
+            here, there = cast("list[Any]", was), cast("list[Any]", now)
+            for word, one, other in (("with", here, there), ("without", there, here)):
+                names = [str(each) for each in one if each not in other]
+                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+                if names:
+                    yield f"{word} {', '.join(names[:3])}{more}"
+        else:
+            yield f"{name} {was}, not {now}"
 
 
 def _holds(path: Path) -> bool:

@@ -188,7 +188,7 @@ MEANINGS = {
     "theme": 'Colours: "auto" (the default, as the reader\'s screen), "light" or "dark".',
     "labels": "Labels of heads; by default those found on this text, and none for ().",
     "neurons": "Whether queries and keys travel with the page; by default where there is room.",
-    "budget": 'The most bytes of a page, such as "20 MB"; by default as many as it needs.',
+    "budget": 'The most bytes of a page, such as "5 MB"; 25 MB by default.',
     "layers": "The layers that the page keeps; all by default.",
     "queries": "The first query that the page keeps and the one after the last; all by default.",
     "filter": 'From which sentence to which: "all" (the default), "aa", "ab", "ba" or "bb".',

@@ -19,7 +19,7 @@ from headscope.corpus.bad_data import Choice
 from headscope.corpus.identity import corpus_identity
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.documents import Layout
-from headscope.corpus.text.segments import Segmentation
+from headscope.corpus.text.segments import Segmentation, nothing_to_read
 from headscope.errors import BadInput, PaddingShows, Stopped
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
@@ -246,10 +246,7 @@ def over_corpus(
             stopped.partial = found(complete=False) if is_some else None
             raise stopped from None
         if not so_far.amount.documents:
-            raise BadInput(
-                f"The corpus holds no text that can be read in {options.segments}; check the path "
-                "and field, or cut it another way."
-            )
+            raise BadInput(nothing_to_read(options.segments))
         if so_far.amount.unknown == so_far.amount.words > 0:
             raise BadInput(
                 f"Every word of the corpus is unknown to {scope.name}, so its attention is "

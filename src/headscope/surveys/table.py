@@ -128,7 +128,8 @@ def survey_of(reducers: Sequence[Reducer], metadata: dict[str, Any]) -> Survey:
 def account(about: Mapping[str, Any]) -> list[str]:
     """What a survey read, what was cut and what was left out: sentences, from its metadata."""
     segments, documents = about["segments"], about.get("documents", about["segments"])
-    said = [f"{documents:,} documents gave {segments:,} segments of {about['tokens']:,} tokens."]
+    tokens = about["tokens"]
+    said = [f"{documents:,} documents gave {segments:,} segments, {tokens:,} tokens in all."]
     characters, unread = about.get("characters", 0), about.get("unread characters", 0)
     if about["truncated"]:
         longest = about["settings"]["max_tokens"]

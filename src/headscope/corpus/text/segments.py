@@ -20,6 +20,20 @@ Segmentation = Literal["windows", "documents", "pairs"]
 SEGMENTATIONS: tuple[Segmentation, ...] = ("windows", "documents", "pairs")
 
 
+def nothing_to_read(segments: Segmentation) -> str:
+    """Why a corpus gave no segment, and what to do."""
+    if segments == "pairs":
+        return (
+            "No document of the corpus has two sentences, so there is no pair to read; read whole "
+            'documents with --segments documents (segments="documents"), or check the path and '
+            "field."
+        )
+    return (
+        f"The corpus holds no text that can be read in {segments}; check the path and field, or "
+        "cut it another way."
+    )
+
+
 PAIR_TOKENS = 128  # the length of the paper's sentence pairs
 _END = re.compile(
     r"""(?<=[.!?…])["'”’)\]]*   # the mark and what closes with it

@@ -82,8 +82,8 @@ def rendered_for(
         raise BadInput(f"{scope.name} has no tokenizer; load one with it to read messages.")
     if scope.encoder_decoder or not scope.causal:
         raise BadInput(
-            f"{scope.name} does not continue text, so it cannot hold a conversation; "
-            "load a decoder."
+            f"{scope.name} does not continue text, so it cannot answer a question or hold a "
+            "conversation; load a decoder (on the command line with -m)."
         )
     return render(scope.tokenizer, messages, documents, answer=answer)
 

@@ -148,9 +148,12 @@ class TokenIndex(PandasIndex):
             found = np.flatnonzero([names[position] == token for position in positions])
             if len(found):
                 return int(found[0]) if len(found) == 1 else found
+        labels = list(dict.fromkeys(self.names[0][position] for position in positions[:20]))
+        some = ", ".join(repr(label) for label in labels[:6])
+        more = ", …" if len(positions) > 20 or len(labels) > 6 else ""
         raise BadInput(
-            f"There is no token {token!r} along {self.dim}; select by one of the tokens "
-            "of this text."
+            f"There is no token {token!r} along {self.dim}; it has {some}{more}. "
+            "Select by one of the tokens, or read whole words with reading.words()."
         )
 
 

@@ -99,13 +99,18 @@ def options_of(*views: ViewModule) -> dict[str, Any]:
     }
 
 
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that describe the screen, or a sentence about the first that does not."""
-    known = options_of(*discover().values())
+def checked(given: Mapping[str, Any], view: str | None = None) -> dict[str, Any]:
+    """The options that describe the screen, or a sentence about the first that does not.
+
+    With a view's name, only the options of that view count.
+    """
+    views = discover()
+    known = options_of(*(views.values() if view is None else [views[view]]))
     for name in given:
         if name not in known:
-            listed = ", ".join(sorted(known))
-            raise BadInput(f"A view has no option {name!r}; the options are {listed}.")
+            listed = ", ".join(sorted(known.keys() - {*SELECTION, "reading"}))
+            which = "A view" if view is None else f"The {view} view"
+            raise BadInput(f"{which} has no option {name!r}; the options are {listed}.")
     return {name: _converted(name, value, known[name]) for name, value in given.items()}
 
 
