@@ -96,7 +96,7 @@ def test_a_stopped_run_without_text_has_no_token_beside_it_either(
         assert any(arrays[name].size for name in own if name.endswith("offsets"))
         of_tokens = [n for n in own if "text" in n or n.endswith((".codes", ".sums"))]
         assert len(of_tokens) > 10 and not any(arrays[name].size for name in of_tokens)
-    with pytest.raises(BadInput, match="started with another"):
+    with pytest.raises(BadInput, match="started with other statistics"):
         hs.atlas(tiny_bert, corpus, output=output, **asked | {"text": True})
     hs.atlas(tiny_bert, corpus, output=output, **asked)
     check_alike(hs.Atlas.load(output), hs.Atlas.load(tmp_path / "whole.atlas"))

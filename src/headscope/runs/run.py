@@ -362,7 +362,7 @@ def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
                 more = f" and {len(names) - 3} more" if len(names) > 3 else ""
                 if names:
                     yield f"{word} {', '.join(names[:3])}{more}"
-        else:
+        elif name in old and name in new:
             yield f"{name} {was}, not {now}"
 
 
