@@ -88,7 +88,7 @@ def need_number(given: object, what: str) -> None:
 def need_real(given: object, name: str) -> None:
     """A number, or None."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, Real)):
-        raise BadInput(f"{name}= is a number, not {given!r}.")
+        raise BadInput(f"{name}= must be a number, not {given!r}.")
 
 
 def need_seed(given: object) -> None:

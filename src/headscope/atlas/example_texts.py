@@ -65,7 +65,9 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
         if not writes or row.document in written
     ]
     if not texts:
-        raise BadInput(f"This atlas has no text from which {kind} attention can be read again.")
+        raise BadInput(
+            f"The texts of this atlas cannot be read for {kind} attention; make an atlas of that kind."
+        )
     return texts
 
 

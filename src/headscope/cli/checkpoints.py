@@ -49,7 +49,7 @@ def checkpoints(
 ) -> None:
     """Measure the same heads at every step of a training.
 
-    Prints when each head's measure changed, with an interval, and when labels appeared to stay. A
+    Prints at which step each head's measure changed, with an interval, and from which step a label stays. A
     stopped run resumes with the same command.
 
     Examples:

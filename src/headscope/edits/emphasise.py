@@ -45,7 +45,7 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
         return tuple(range(start, stop))
     if not isinstance(text, str):
         raise BadInput(
-            "A span of characters is found in a text; pass text=… too, or (start, stop)."
+            "To give a span as words, also pass text=…; or give tokens as (start, stop)."
         )
     if isinstance(span, Span):
         start, stop = span.start, span.stop

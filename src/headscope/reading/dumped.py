@@ -38,7 +38,7 @@ def dumped(path: Path) -> tuple[list[Any], list[int] | None, list[str] | None]:
         isinstance(tokens, list) and all(isinstance(one, str) for one in tokens)
     ):
         raise BadInput(
-            f"The tokens in {path} are not a list of strings; write one string for every row."
+            f"The tokens in {path} are not a list of strings; write one for each row of the attention."
         )
     return layers, numbers, tokens
 

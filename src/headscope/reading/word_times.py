@@ -191,9 +191,7 @@ def warp(costs: Floats) -> NDArray[np.int64]:
     """
     rows, columns = costs.shape
     if not rows or not columns:
-        raise BadInput(
-            "Word times need at least one token and one moment of sound; one side is empty."
-        )
+        raise BadInput("To time words, give a text and a sound; one of the two is empty.")
     total = np.full((rows + 1, columns + 1), np.inf)
     total[0, 0] = 0.0
     for diagonal in range(rows + columns - 1):  # cells of a diagonal do not depend on each other

@@ -82,7 +82,9 @@ def _names(statistics: str | Iterable[Any]) -> list[str]:
     named = [statistics] if isinstance(statistics, str) else list(statistics)
     for name in named:
         if name not in known():
-            raise BadInput(f"Over pictures and sounds there are {', '.join(known())}, not {name}.")
+            raise BadInput(
+                f"Pictures and sounds are not measured by {name}, but by {', '.join(known())}."
+            )
     return named
 
 

@@ -226,7 +226,7 @@ class _Kept:
         if not self.counts:
             what = "" if pattern is None else f" with a target of {pattern}"
             raise BadInput(
-                f"No query of the corpus can be measured{what}; give longer texts, or others."
+                f"No token of these texts can be measured{what}; give longer texts, or others."
             )
         keys = sorted(self.sums, key=lambda one: (one[0] != "query", one[1].order))
         sums: Floats = np.array([self.sums[key] for key in keys])

@@ -75,7 +75,7 @@ class Composition(HeadResult):
         import pandas as pd
 
         if through not in self.scores:
-            raise BadInput(f"Heads compose through q, k or v, not through {through!r}.")
+            raise BadInput(f"through= is q, k or v, not {through!r}.")
         scores = self.scores[through]
         mean, spread = self.baseline[through]
         order = np.argsort(np.nan_to_num(-scores, nan=np.inf), axis=None)[:n]
@@ -111,7 +111,7 @@ def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composi
     need_list(through, "through", "('q', 'k')")
     for name in through:
         if name not in THROUGH:
-            raise BadInput(f"Heads compose through q, k or v, not through {name!r}.")
+            raise BadInput(f"through= is q, k or v, not {name!r}.")
     weights = head_weights(scope)
     if len(weights.layers) < 2:
         raise BadInput(

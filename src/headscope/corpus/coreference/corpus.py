@@ -29,7 +29,9 @@ def _reader(name: str, layout: Layout | None) -> Reader:
         "gap": gap.documents,
     }
     if layout not in readers:
-        raise BadInput(f"Coreference is read as {', '.join(readers)}, not {layout!r}.")
+        raise BadInput(
+            f"Coreference files have one of the formats {', '.join(readers)}, not {layout!r}."
+        )
     return readers[layout]
 
 

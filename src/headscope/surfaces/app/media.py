@@ -64,4 +64,4 @@ def _bytes(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadInput("The file did not arrive as base64.") from error
+        raise BadInput("The uploaded file is not valid base64; send it again.") from error

@@ -33,7 +33,7 @@ class Buffers:
     def add(self, name: str, packed: Packed) -> dict[str, str]:
         """Keep the buffer; returns the reference that the header holds."""
         if name in self.packed:
-            raise ValueError(f"the buffer name {name!r} is taken")
+            raise ValueError(f"A buffer named {name!r} is already in this view's data.")
         self.packed[name] = packed
         return {"buffer": name}
 

@@ -25,7 +25,7 @@ export function Against({ session }: { session: Session }): JSX.Element | null {
           if (session.against !== anotherText || session.againstText.trim()) void session.read();
         }}
       >
-        <option value="">{session.against ? "compare with nothing" : "compare"}</option>
+        <option value="">{session.against ? "stop comparing" : "compare"}</option>
         {session.off.length + session.edits.length > 0 && <option value={allOn}>{session.edits.length ? "without edits" : "every head on"}</option>}
         <option value={anotherText}>another text…</option>
         {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}

@@ -73,7 +73,7 @@ function MediaExamples({ session }: { session: Session }): JSX.Element | null {
   const fitting = (session.models?.media_examples ?? []).filter((each) => each.kind === session.senses);
   if (!fitting.length) return null;
   return (
-    <Menu name="examples" title="Something to start from" label="examples">
+    <Menu name="examples" title="Examples to start with" label="examples">
       {fitting.map(({ name, title }) => (
         <button key={name} data-media={name} onClick={() => void session.useMedia({ media: "example", name })}>
           <b>{title}</b>

@@ -13,8 +13,8 @@ export interface Strips {
 
 /** From two vectors to a weight, each step with its sentence. */
 export const steps: [string, string][] = [
-  ["q", "is what the selected token asks for."],
-  ["k", "is what each key offers."],
+  ["q", "is the query: what the selected token asks for."],
+  ["k", "is the key: what each token offers."],
   ["q×k", "multiplies them neuron by neuron."],
   ["q·k", "sums the products to a score and scales it."],
   ["softmax", "turns the scores into weights that sum to 1."],

@@ -10,7 +10,7 @@ export function switchedOff(tasks: AblatedTask[], off: HeadPage["off"], place: n
   if (!tasks.length) return null;
   const charts = tasks.map((task, i) => {
     const [measured, all] = [off[i], values(task.column)];
-    const title = make("h3", {}, `Switched off: ${task.task}, ${task.metric}`);
+    const title = make("h3", {}, `With heads off: ${task.task}, ${task.metric}`);
     if (!measured || !all) return make("div", { class: "at-chart" }, title, make("p", {}, "This head was not disabled."));
     return make("div", { class: "at-chart", "data-off": task.task }, title, strip(all, place, measured), make("p", {}, inWords(task, all[place], measured)));
   });
