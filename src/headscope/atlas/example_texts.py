@@ -66,7 +66,7 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
     ]
     if not texts:
         raise BadInput(
-            f"The texts of this atlas cannot be read for {kind} attention; make an atlas of that kind."
+            f"The texts of this atlas give no {kind} attention; make an atlas of that kind."
         )
     return texts
 

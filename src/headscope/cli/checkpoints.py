@@ -49,8 +49,8 @@ def checkpoints(
 ) -> None:
     """Measure the same heads at every step of a training.
 
-    Prints at which step each head's measure changed, with an interval, and from which step a label stays. A
-    stopped run resumes with the same command.
+    Prints at which step each head's measure changed, with an interval, and from when labels stay.
+    A stopped run resumes with the same command.
 
     Examples:
 

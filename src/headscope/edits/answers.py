@@ -64,7 +64,7 @@ def as_questions(
         return make_questions(scope, task.first(limit), metric=metric, seed=seed)
     if not isinstance(task, Questions):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(
-            f"Give a task, a path to one, a list of prompt pairs, or questions, not {type(task).__name__}."
+            f"Give a task, its path, pairs of prompts, or questions, not {type(task).__name__}."
         )
     if limit is not None or metric is not None:
         name = "limit" if limit is not None else "metric"

@@ -37,9 +37,7 @@ def dumped(path: Path) -> tuple[list[Any], list[int] | None, list[str] | None]:
     if tokens is not None and not (
         isinstance(tokens, list) and all(isinstance(one, str) for one in tokens)
     ):
-        raise BadInput(
-            f"The tokens in {path} are not a list of strings; write one for each row of the attention."
-        )
+        raise BadInput(f"The tokens in {path} are not a list of strings; write one for each row.")
     return layers, numbers, tokens
 
 
