@@ -119,8 +119,8 @@ def test_greedy_pruning_is_no_worse_than_random_where_it_chooses(bert, questions
     [
         ({"order": "loud"}, "no order 'loud'"),
         ({"mode": "loud"}, "no mode 'loud'"),
-        ({"step": 0}, "shares of 0 to 1"),
-        ({"until": 3}, "shares of 0 to 1"),
+        ({"step": 0}, "shares from 0 to 1"),
+        ({"until": 3}, "shares from 0 to 1"),
         ({"kind": "cross"}, "no cross attention"),
     ],
 )

@@ -128,7 +128,7 @@ def test_generating_past_the_positions_is_refused(tiny_gpt2: hs.Scope) -> None:
 
 
 def test_what_was_accepted_in_silence_is_refused(tiny_bert: hs.Scope, tiny_gpt2: hs.Scope) -> None:
-    with pytest.raises(BadInput, match="not through 'z'"):
+    with pytest.raises(BadInput, match="q, k or v, not 'z'"):
         hs.circuits.composition(tiny_gpt2, through=("z",))
     with pytest.raises(BadInput, match="DataFrame"):
         tiny_bert.read(pd.DataFrame({"text": ["the cat"]}))
