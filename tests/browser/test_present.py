@@ -80,7 +80,7 @@ def test_states_are_saved_ordered_shared_and_opened_again(new_page, models, tmp_
         steps = read_tour(path)
         assert [step.title for step in steps] == ["Third", "Second"]
         page.locator('[data-control="tour-link"]').click()
-        expect(page.locator("[data-tour]")).to_contain_text("Copied")
+        expect(page.locator("[data-tour]")).to_contain_text("Link copied")
         link = page.evaluate("navigator.clipboard.readText()")
         other = new_page()
         other.goto(link.replace("localhost", "127.0.0.1") if "127" in address else link)

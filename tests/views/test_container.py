@@ -118,7 +118,7 @@ def test_two_buffers_may_not_share_a_name(tiny_bert):
 
     buffers = Buffers()
     buffers.add("a", pack_bytes(np.zeros(3, np.uint8)))
-    with pytest.raises(ValueError, match="taken"):
+    with pytest.raises(ValueError, match="already in this view"):
         buffers.add("a", pack_bytes(np.zeros(3, np.uint8)))
 
 
