@@ -266,7 +266,7 @@ def test_heads_are_ablated_by_their_mean_outputs_as_one_by_one(tiny_gpt2) -> Non
 
 def test_means_of_heads_that_do_not_answer_are_refused(make_scope) -> None:
     t5 = make_scope("T5ForConditionalGeneration")
-    with pytest.raises(BadInput, match='say kind="decoder"'):
+    with pytest.raises(BadInput, match="pass kind='decoder'"):
         t5.without(heads=[(0, 0)], mode="mean_output", weights=["the cat"])
 
 

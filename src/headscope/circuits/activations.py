@@ -340,7 +340,7 @@ def mean_outputs(scope: Scope, off: Disabled, given: object) -> NamedEdit:
     if off.kind != kind:
         raise BadInput(
             f"The mode mean_output replaces the outputs of {kind} heads, not of "
-            f"{off.kind} heads; pass {kind}"
+            f"{off.kind} heads; pass kind='{kind}'."
         )
     means = torch.from_numpy(given if isinstance(given, np.ndarray) else means_of(scope, given))
 
