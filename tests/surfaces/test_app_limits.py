@@ -206,7 +206,7 @@ def test_work_nobody_waits_for_is_dropped_and_the_queue_is_answered_at_once(mode
             for tab in tabs:
                 tab.sendall(head.encode() + body)
             until(lambda: models.waiting("tiny") > 30)
-            # the model's lock is held here, so whoever waited for its queue would wait for ever
+            # the model's lock is held here, so a request that waited for its queue would never end
             where = f"http://localhost:{listening.getsockname()[1]}/api/queue/{'x' * 12}"
             assert json.load(urllib.request.urlopen(where, timeout=PATIENCE))["before"] == 1
             for tab in tabs:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZE = 64
 CHANNELS = 2
 WIDTHS = (8, 8, 16, 16, 32, 32, 64, 64)
-SPAN = 6.0  # binary orders of magnitude around uniform that are told apart
+SPAN = 6.0  # binary orders of magnitude around uniform that are distinguished
 
 
 def picture(weights: NDArray[np.floating] | Tensor) -> Tensor:
