@@ -151,6 +151,7 @@ def bert(batch: int, n: int, peers: bool) -> None:
     settings = BertConfig(vocab_size=len(tokenizer), attn_implementation="sdpa")
     model = BertModel(settings, add_pooling_layer=False).to(DEVICE, torch.bfloat16).eval()
     scope = Scope(model, tokenizer, "BERT-base")
+    assert scope.layers["encoder"] == settings.num_hidden_layers  # described before it is timed
     texts = made_up(tokenizer, STREAM * batch, n)
     chosen = standard_statistics()
     prepared = list(Encoder.of(scope, batch * n, n).batches(texts))

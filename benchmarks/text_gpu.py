@@ -16,6 +16,7 @@ compiles the GPU kernel, and as later ones, which find it on the disk.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import tempfile
@@ -36,7 +37,6 @@ from headscope.corpus.text import sharding
 from headscope.corpus.text.batches import Encoder, TextBatch
 from headscope.models.open import BUNDLED
 from headscope.statistics.discovery import measurable
-from headscope.statistics.kernels import verified
 from headscope.surveys.corpus import ON_GPU, Corpus, Prepared, Taken
 from headscope.surveys.feeds import helpers
 from headscope.surveys.measure import Measurer
@@ -91,13 +91,12 @@ def forwards(scope: hs.Scope, prepared: list[TextBatch]) -> float:
 
 
 def as_new(scope: hs.Scope) -> hs.Scope:
-    """A scope of which nothing is known; Triton looks for its kernel on the disk again."""
-    verified._known.clear()
+    """A scope whose model was never seen; Triton looks for its kernel on the disk again."""
     if torch.cuda.is_available():
         from headscope.statistics.kernels.survey_kernel import attend
 
         getattr(attend, "device_caches", {}).clear()
-    return hs.Scope(scope.model, scope.tokenizer, scope.name)
+    return hs.Scope(copy.deepcopy(scope.model), scope.tokenizer, scope.name)
 
 
 def waits(scope: hs.Scope, prepared: Prepared) -> list[str]:

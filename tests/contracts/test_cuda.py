@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -28,6 +27,7 @@ from headscope.surfaces.app.heads import strongest_pairs
 from headscope.surveys import feeds
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
+from tests.atlas.alike import check_alike
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.probes.conftest import SENTENCES
 from tests.tiny import tiny_scope
@@ -209,12 +209,7 @@ def test_an_atlas_fed_by_processes(family, monkeypatch):
     found = [hs.atlas(scope, texts, **asked)]
     monkeypatch.setattr(feeds, "MOST_HELPERS", 0)
     found.append(hs.atlas(scope, texts, **asked))
-    for name in ("heads", "distances", "examples", "documents", "profiles"):
-        one, other = (atlas.frame(name) for atlas in found)
-        weights = [of.pop("weights") for of in (one, other) if "weights" in of]
-        for ours, theirs in zip(*weights, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-5)
-        pd.testing.assert_frame_equal(one, other, rtol=1e-4, atol=1e-5)
+    check_alike(*found, on_gpu=True)
 
 
 def test_edits_and_what_they_do(both):
