@@ -1,4 +1,4 @@
-"""What the public functions are handed: the wrong kind of thing is said in a sentence."""
+"""Checks of arguments to public functions: a wrong value raises an error of one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COUNT = 2**31 - 1
 
 
 def need_scope(given: object, place: str = "first") -> None:
-    """A scope, or whatever answers like one."""
+    """A scope, or an object with a scope's attributes."""
     if not (hasattr(given, "kinds") and hasattr(given, "forward")):
         raise BadInput(
             f"Pass a scope from hs.load() as the {place} argument, not {type(given).__name__}."
@@ -41,13 +41,13 @@ def need_survey(given: object) -> None:
 
 
 def need_items(given: object, what: str) -> None:
-    """Something that holds items; text and bytes hold letters."""
+    """An iterable of items; text and bytes do not count."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
         raise BadInput(f"Give a path or an iterable of {what}, not {type(given).__name__}.")
 
 
 def need_list(given: object, name: str, example: str) -> None:
-    """Several values; one alone is a common slip."""
+    """Several values; passing a single one is a common slip."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
         raise BadInput(f"{name}= is a list such as {example}, not {given!r}.")
 
@@ -66,12 +66,12 @@ def need_path(given: object) -> Path:
 
 
 def is_empty(given: object) -> bool:
-    """Whether nothing was given; the truth of an array is an error."""
+    """Whether the value is missing or empty; bool() of an array would raise."""
     return given is None or (isinstance(given, Sized) and not len(given))
 
 
 def is_whole(given: object) -> bool:
-    """Whether that is a whole number: True is none, and an array of several is not one."""
+    """Whether the value is a whole number; True is not, nor is an array of several numbers."""
     try:
         operator.index(cast(SupportsIndex, given))
     except TypeError:
@@ -80,7 +80,7 @@ def is_whole(given: object) -> bool:
 
 
 def need_number(given: object, what: str) -> None:
-    """A whole number; True is none."""
+    """A whole number; True does not count."""
     if not is_whole(given):
         raise BadInput(f"{what} is a whole number, not {given!r}.")
 

@@ -26,14 +26,14 @@ PROFILES = (
     "offset", "query_token", "key_token", "pair", "position", "length", "key_word", "key_speech",
     "speech", "relation", "writes",
 )  # fmt: skip
-UNLABELLED = ("confidence", "focus")  # what examples of a head without a label show
+UNLABELLED = ("confidence", "focus")  # the measure of the examples shown for a head without a label
 
 
 class Atlas(HeadResult):
     """Every head's measures, labels, examples, profiles and neighbours over a corpus.
 
-    Tables are those of the file (see docs/how-to/atlas.md); one that is opened from a file is read
-    when it is first asked for.
+    Its tables are those of the file (see docs/how-to/atlas.md); an opened file is read table by
+    table, on first use.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Atlas(HeadResult):
         self._tables = dict(tables)
         self._store = store
         self._search: Any = None
-        self.indexes: dict[str, Any] = {}  # of nearest examples, a head each
+        self.indexes: dict[str, Any] = {}  # vectors for nearest examples, one index per head
 
     def __repr__(self) -> str:
         about = self.description
@@ -99,7 +99,7 @@ class Atlas(HeadResult):
 
     @property
     def complete(self) -> bool:
-        """Whether the whole corpus was read; a stopped run gives what it had."""
+        """Whether the whole corpus was read; the atlas of a stopped run holds only a part."""
         return bool(self.description.get("complete", True))
 
     @property
@@ -135,11 +135,11 @@ class Atlas(HeadResult):
     ) -> pd.DataFrame:
         """Examples of what a head does, the strongest first.
 
-        Without a measure, what the head is labelled for; of a head without a label, its
-        confidence. `decile` (0 to 9) gives examples of that decile instead; where values tie,
-        some deciles are empty (see the table `deciles`).
-        `text` is the example with `around` tokens on each side, the query in [[ ]] and the key it
-        attends to most in << >>; it is empty where an atlas keeps no text.
+        Without a measure, the examples are those of the head's label; without a label, those of
+        `confidence`. `decile` (0 to 9) gives examples of that decile instead; where values tie,
+        some deciles are empty (see the table `deciles`). `text` is the example with `around` tokens
+        on each side, the query in [[ ]] and the key it attends to most in << >>; it is empty where
+        an atlas keeps no text.
         """
         if decile is not None and decile not in range(-1, 10):
             raise BadInput(f"decile is 0 (the lowest tenth) to 9 (the highest), not {decile!r}.")
@@ -171,7 +171,7 @@ class Atlas(HeadResult):
         return excerpt(self.document(number, "encoder"), NOWHERE, [key], around, about=key)
 
     def check(self, scope: Scope) -> None:
-        """Say so where a scope's weights are not those that the atlas was made of."""
+        """Raise an error if the scope's weights are not those of the atlas's model."""
         from headscope.runs import model_fingerprint
 
         made_of = self.description.get("weights")
@@ -182,7 +182,7 @@ class Atlas(HeadResult):
             )
 
     def shown_measure(self, layer: int, head: int, kind: Kind | None = None) -> str:
-        """What a head's examples are of when nothing is named: its label, or its confidence."""
+        """The measure of a head's examples if none is named: its label's, or confidence."""
         return self.label(layer, head, kind) or UNLABELLED[0]
 
     def document(self, number: int, kind: Kind | None = None) -> DocumentTokens | None:
@@ -190,14 +190,11 @@ class Atlas(HeadResult):
         if not self.has_text:
             return None
         of = kind or self.kinds[0]
-        of = "decoder" if of == "cross" else of  # its queries stand in what is written
+        of = "decoder" if of == "cross" else of  # its queries are tokens of the decoder's text
         return self._documents.get((of, int(number)))
 
     def text(self, scope: Scope, number: int) -> tuple[str, str | None]:
-        """A text that examples come from as people type it, and its second sentence.
-
-        Of a model with two stacks the text that was read, and as the second what was written.
-        """
+        """An example's text as people type it, and its second sentence or the decoder's text."""
         from headscope.atlas.example_texts import typed
 
         return typed(scope.tokenizer, self._kept(number))
@@ -293,19 +290,19 @@ class Atlas(HeadResult):
     def page(self, path: str | Path, **options: Any) -> Path:
         """Write the atlas as one HTML page: points, table, and every head's texts.
 
-        The options are those of `hs.atlas_view`; with `ablations` (what `hs.ablate` gave, one or a
-        list) a head's page says what disabling it does.
+        The options are those of `hs.atlas_view`. With `ablations` (results of `hs.ablate`, one or a
+        list) a head's panel says what disabling it does.
         """
         return self._view(**options).save(path)
 
     def _view(self, **options: Any) -> Any:
-        return importlib.import_module("headscope").atlas_view(self, **options)  # it is above us
+        return importlib.import_module("headscope").atlas_view(self, **options)  # imports upwards
 
     def _repr_html_(self) -> str:
         return self._view()._repr_html_()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """With a picture for readers that show no page, as notebooks that are not trusted."""
+        """With a picture for places that show no page, such as untrusted notebooks."""
         return self._view()._repr_mimebundle_(include, exclude)
 
     # on disk
@@ -322,7 +319,7 @@ class Atlas(HeadResult):
         return cls(about, {}, store)
 
     def need(self, layer: int | None, head: int | None, kind: Kind | None) -> None:
-        """Say so where there is no such kind of attention, layer or head."""
+        """Raise an error if there is no such kind of attention, layer or head."""
         heads: Any = self.table
         if kind is not None:
             heads = heads[heads["kind"] == kind]

@@ -12,5 +12,5 @@ FILE = BUNDLED / "bundled.atlas"
 
 
 def bundled_atlas() -> Atlas:
-    """Every head of the bundled model over a few hundred pairs of sentences."""
+    """The bundled model's atlas: every head over a few hundred pairs of sentences."""
     return Atlas.load(FILE)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from headscope.capture import Kind
 
 
-PARTS = ("first.atlas", "second.atlas")  # of a comparison's file
+PARTS = ("first.atlas", "second.atlas")  # version of a comparison's file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AtlasComparison(HeadResult):
-    """Each head of the first atlas beside the head of the second that is most like it."""
+    """Each head of the first atlas with the most similar head of the second."""
 
     first: Atlas
     second: Atlas
@@ -74,7 +74,7 @@ class AtlasComparison(HeadResult):
         return finite.loc[order].head(n).reset_index(drop=True)
 
     def examples(self, layer: int, head: int, n: int = 5, kind: Kind | None = None) -> pd.DataFrame:
-        """The strongest examples of a head and of its match, for what the first is labelled."""
+        """The strongest examples of a head and of its match, by the first one's label."""
         of = self.first.kinds[0] if kind is None else kind
         rows: Any = self.matches
         row = rows[(rows["kind"] == of) & (rows["layer"] == layer) & (rows["head"] == head)]
@@ -110,7 +110,7 @@ class AtlasComparison(HeadResult):
         try:
             with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as file:
                 stored = [Atlas.load(file.extract(name, folder)) for name in PARTS]
-                # the files go away
+                # the folder of files is deleted
                 first, second = (
                     Atlas(one.description, {name: one.frame(name) for name in one.names})
                     for one in stored

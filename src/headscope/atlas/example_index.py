@@ -1,8 +1,9 @@
-"""What nearest examples are looked up in: the vectors of every position, and an index of them.
+"""The vectors of every position and an index of them, to look up nearest examples.
 
 Few positions are compared one by one, exactly. From `INDEXED` on faiss, where it is installed,
 looks only into the cells nearest to the query (an inverted file, vectors in half precision). Both
-are kept beside the atlas with a stamp of what they were made of, and made again when it differs.
+are kept beside the atlas with a stamp of the weights and texts, and are made again when the stamp
+differs.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from headscope.files import atomic_path
 By = Literal["every position", "index"]
 Vectors = NDArray[np.float32]
 Found = tuple[NDArray[np.intp], NDArray[np.float64], By]
-VECTORS, CELLS = ".npz", ".index.npz"  # endings of what is kept
-VERSION = 2  # of both files
+VECTORS, CELLS = ".npz", ".index.npz"  # endings of the files kept beside an atlas
+VERSION = 2  # version of both files
 INDEXED = 500_000  # positions; below, comparing with all of them takes a few milliseconds
 LOOKED_INTO = 32  # cells of the index
-PER_CELL = 64  # vectors that the middle of a cell is learnt from
+PER_CELL = 64  # vectors that a cell's centre is learnt from
 
 
 class ExampleIndex:
@@ -53,7 +54,7 @@ class ExampleIndex:
     def made(
         cls, vectors: Vectors, positions: NDArray[np.int64], beside: Path | None, stamp: str
     ) -> ExampleIndex:
-        """Of new vectors, which are kept from now on."""
+        """An index of new vectors, which are saved."""
         if beside is not None:
             arrays = {"vectors": vectors.astype(np.float16), "positions": positions}
             _write(_ended(beside, VECTORS), stamp, arrays)
@@ -61,13 +62,13 @@ class ExampleIndex:
 
     @classmethod
     def kept(cls, beside: Path | None, stamp: str) -> ExampleIndex | None:
-        """What was kept of the same weights and texts, if anything was."""
+        """The saved index of the same weights and texts; None if there is none."""
         found = None if beside is None else _read(_ended(beside, VECTORS), stamp, "positions")
         return None if found is None else cls(found, beside, stamp)
 
     @property
     def vectors(self) -> Vectors:
-        """Read when they are first compared: an index does without."""
+        """The vectors, read on first use; a faiss index does not need them."""
         if self._vectors is None:
             assert self._beside is not None
             found = _read(_ended(self._beside, VECTORS), self._stamp, "vectors")
@@ -85,13 +86,13 @@ class ExampleIndex:
             return *_of_all(self.vectors, query, n), "every position"
         cells = self._opened()
         cosines, numbers = cells.search(query[None], min(n, len(self.positions)))
-        there = numbers[0] >= 0  # fewer where the cells looked into hold fewer
+        there = numbers[0] >= 0  # fewer if the searched cells hold fewer
         at, likeness = numbers[0][there], cosines[0][there].astype(np.float64)
         order = np.lexsort((at, -likeness))
         return at[order], likeness[order], "index"
 
     def _opened(self) -> Any:
-        """The cells: those already open, those kept, or new ones."""
+        """The faiss index: the open one, the saved one, or a new one."""
         if self._cells is None:
             faiss: Any = importlib.import_module("faiss")
             path = None if self._beside is None else _ended(self._beside, CELLS)
@@ -107,7 +108,7 @@ class ExampleIndex:
 
 
 def installed() -> bool:
-    """Whether there is a faiss to index with."""
+    """Whether faiss is installed."""
     return importlib.util.find_spec("faiss") is not None
 
 
@@ -144,7 +145,7 @@ def _ended(beside: Path, ending: str) -> Path:
 
 
 def _read(path: Path, stamp: str, name: str) -> NDArray[Any] | None:
-    """An array of a kept file; None where there is none, or one made of something else."""
+    """An array of a saved file; None if the file is missing or its stamp differs."""
     if not path.is_file():
         return None
     try:

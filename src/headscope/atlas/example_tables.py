@@ -1,4 +1,4 @@
-"""The tables of examples: which they are, the deciles they lie in, and the texts they are in."""
+"""The tables of examples, of their deciles, and of their texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STRONGEST = -1  # the decile of an example that is among the strongest
 DECILES = 10
-DIGITS = 6  # values that agree to so many digits after the point tie
+DIGITS = 6  # values tie if they agree to this many digits after the point
 COLUMNS = [
     "kind", "layer", "head", "measure", "decile", "rank", "value", "document", "query",
     "query_token", "key", "key_token", "weight", "keys", "weights",
@@ -46,13 +46,13 @@ def examples(
             continue
         number, token = frame["document"].to_numpy(), frame[position].to_numpy()
         names = spelled(_ids_at(texts, number, np.maximum(token, 0)))
-        # a head that is off gives no key any weight
+        # a disabled head gives no key any weight
         frame[column] = np.where(token < 0, "", np.array(names, dtype=object))
     return frame[COLUMNS]
 
 
 def _order(heads: Heads, names: Sequence[str], head: Any, measure: Any, decile: Any) -> Any:
-    """Rows by layer, head, name of the measure and decile, as they stand within each."""
+    """Rows sorted by layer, head, measure and decile, otherwise in their order."""
     of_head = np.argsort(np.lexsort(np.array(heads).T[::-1]))
     of_measure = np.argsort(np.argsort(np.array(names)))
     codes = of_head[head] * len(names) + of_measure[measure]
@@ -142,7 +142,7 @@ def _frame(kind: Kind, heads: Heads, of_kind: Examples, found: Mapping[str, Any]
 
 
 def _cut(rows: Any, count: Any) -> list[Any]:
-    """The first of each row, so many as are counted: nearly always all."""
+    """The first `count` entries of each row: nearly always all."""
     made = list(rows)
     for at in np.flatnonzero(count < rows.shape[1]).tolist():
         made[at] = made[at][: count[at]]
@@ -182,9 +182,9 @@ def documents(
     spelled: Spelled | None,
     words: Mapping[Kind, Mapping[int, Words]],
 ) -> pd.DataFrame:
-    """The texts that examples stand in; those of cross attention stand in one of each side.
+    """The texts of the examples; an example of cross attention has two, one of each side.
 
-    `speech` is each token's part of speech, an empty list where a text's are not known.
+    `speech` has each token's part of speech; the list is empty if a text was not parsed.
     """
     columns = ["kind", "document", "tokens", "ids", "segments", "classes", "continues", "speech"]
     if spelled is None:

@@ -1,7 +1,7 @@
 """Texts as a model's inputs: those that an atlas keeps, or a new one.
 
-Of a model with two stacks a text is two: what the encoder read, and what the decoder wrote. The
-decoder's state depends on both, so its examples are in texts that were kept on both sides.
+In a model with two stacks a text has two sides: what the encoder read, and what the decoder wrote.
+The decoder's state depends on both, so its examples need texts kept on both sides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.text.tokenise import Text
 
-MOST_TOKENS = 2048  # of a batch
+MOST_TOKENS = 2048  # texts in a batch
 Ids = NDArray[np.int64]
 Inputs = dict[str, Tensor]
 
@@ -51,7 +51,7 @@ class InputText:
 
 
 def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
-    """The atlas's texts that a kind's queries stand in, in the order of the corpus."""
+    """The atlas's texts that hold a kind's queries, in the order of the corpus."""
     rows: Any = atlas.frame("documents")
     writes = scope.encoder_decoder and kind != "encoder"
     reads = "encoder" if scope.encoder_decoder else kind
@@ -72,7 +72,7 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
 
 
 def stamp_of(atlas: Atlas, texts: Sequence[InputText]) -> str:
-    """What vectors depend on: the weights, and the texts."""
+    """A stamp of what vectors depend on: the weights and the texts."""
     made_of = hashlib.sha256(str(atlas.description.get("weights")).encode())
     for text in texts:
         both = () if text.written is None else ([len(text.written)], text.written)
@@ -84,7 +84,7 @@ def stamp_of(atlas: Atlas, texts: Sequence[InputText]) -> str:
 def batched(
     scope: Scope, texts: Sequence[InputText]
 ) -> Iterator[tuple[Sequence[InputText], Inputs]]:
-    """The longest first, in batches of like length."""
+    """Batches of texts of similar length, the longest first."""
     left = sorted(texts, key=lambda text: (text.longest, text.document), reverse=True)
     while left:
         count = max(1, MOST_TOKENS // left[0].longest)
@@ -96,7 +96,7 @@ def inputs_of(scope: Scope, texts: Sequence[InputText]) -> Inputs:
     """One padded batch on the model's device."""
     ids, seen = _padded([text.ids for text in texts])
     inputs = {"input_ids": ids, "attention_mask": seen}
-    if "token_type_ids" in scope.tokenizer.model_input_names:  # RoBERTa takes none but zeros
+    if "token_type_ids" in scope.tokenizer.model_input_names:  # RoBERTa takes zeros only
         inputs["token_type_ids"] = _padded([text.segments for text in texts])[0]
     if scope.encoder_decoder:
         inputs |= _of_decoder(scope, texts)
@@ -104,7 +104,7 @@ def inputs_of(scope: Scope, texts: Sequence[InputText]) -> Inputs:
 
 
 def new_text(scope: Scope, text: Text | Reading, text_pair: Text | None, kind: Kind) -> InputText:
-    """A text, or what was read already, token by token as it was."""
+    """The inputs of a text, or of a reading, token by token."""
     if isinstance(text, Reading):
         if text_pair is not None:
             raise BadInput("A reading has its second sentence already; leave text_pair out.")
@@ -119,7 +119,7 @@ def new_text(scope: Scope, text: Text | Reading, text_pair: Text | None, kind: K
 
 
 def typed(tokenizer: Any, rows: Any) -> tuple[str, str | None]:
-    """A text as people type it, from its rows of the table `documents`: one, or one a stack."""
+    """A text as people type it, from its rows of the table `documents`: one row per stack."""
     stacks = {str(row.kind): _sentences(tokenizer, row) for row in rows.itertuples()}
     if "encoder" in stacks and "decoder" in stacks:
         return stacks["encoder"][0], stacks["decoder"][0]
@@ -128,7 +128,7 @@ def typed(tokenizer: Any, rows: Any) -> tuple[str, str | None]:
 
 
 def read_again(scope: Scope, rows: Any) -> Reading:
-    """A kept text as a reading, token for token: typed again, a cut word may be another."""
+    """A kept text as a reading, token for token: typed again, a cut word may differ."""
     reading = scope.read(*typed(scope.tokenizer, rows), truncate=True)
     kept: dict[Kind, Any] = {row.kind: row for row in rows.itertuples()}
     if all(np.array_equal(reading.part(kind).query.ids, kept[kind].ids) for kind in kept):
@@ -144,7 +144,7 @@ def read_again(scope: Scope, rows: Any) -> Reading:
 
 
 def _kept(row: Any, written: Any) -> InputText:
-    """A row of the table `documents`, and the numbers of what was written to it, if any was."""
+    """The inputs of a row of the table `documents`, with the decoder's token ids if it has any."""
     of_decoder = None if written is None else _numbers(written)
     return InputText(int(row.document), _numbers(row.ids), _numbers(row.segments), of_decoder)
 
@@ -152,7 +152,7 @@ def _kept(row: Any, written: Any) -> InputText:
 def _sentences(tokenizer: Any, row: Any) -> tuple[str, str]:
     parts: tuple[list[int], list[int]] = ([], [])
     for token, segment, its_class in zip(row.ids, row.segments, row.classes, strict=True):
-        if its_class > TokenClass.SPECIAL:  # special tokens are the tokenizer's own to add
+        if its_class > TokenClass.SPECIAL:  # the tokenizer adds special tokens itself
             parts[int(segment)].append(int(token))
     first, second = (str(tokenizer.decode(ids)).strip() for ids in parts)
     return first, second
@@ -171,7 +171,7 @@ def _of_reading(scope: Scope, reading: Reading, kind: Kind) -> InputText:
 
 
 def _of_decoder(scope: Scope, texts: Sequence[InputText]) -> Inputs:
-    """What was written; the start alone where only the encoder is looked at."""
+    """The decoder's token ids; only the start token if only the encoder is read."""
     written = [text.written for text in texts if text.written is not None]
     if not written:
         return decoder_batch(scope.model, scope.tokenizer, [None] * len(texts)).inputs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.text.spelling import SPACES, joined
 
 QUERY, KEY = ("[[", "]]"), ("<<", ">>")
-NOWHERE = -1  # the query of a text that has none
+NOWHERE = -1  # the query's number in a text without the query
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class DocumentTokens:
     number: int
     tokens: tuple[str, ...]  # as people read them
     segments: NDArray[np.int8]  # 0 for sentence A, 1 for sentence B
-    continues: NDArray[np.bool_]  # the token goes on with the word before it
+    continues: NDArray[np.bool_]  # the token continues the word before it
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -52,7 +52,7 @@ def excerpt(
 
 
 def surrounded(document: DocumentTokens | None, query: int, around: int) -> tuple[str, str, str]:
-    """What stands before a token, the token, and what stands after it."""
+    """The text before a token, the token, and the text after it."""
     if document is None:
         return "", "", ""
     low, high = max(0, query - around), min(len(document), query + around + 1)
@@ -67,7 +67,7 @@ def surrounded(document: DocumentTokens | None, query: int, around: int) -> tupl
 def _stretch(
     document: DocumentTokens, low: int, high: int, query: int, keys: Sequence[int], first: int
 ) -> str:
-    """The tokens of a stretch, words of which nothing is marked as the text spells them."""
+    """The tokens of a stretch; words without a mark are spelled as in the text."""
     text, run = "", list[str]()  # the pieces of a word before this one, none of them marked
     for at in range(low, high):
         gap, shown = _spelled(document, at, first)
@@ -86,7 +86,7 @@ def _stretch(
 
 
 def _said(pieces: list[str], cut: bool) -> str:
-    """Pieces of a word, which may be `cut` by a mark: a space before it is no part of it."""
+    """Pieces of a word, which a mark may cut (`cut`); a space before the word is not part of it."""
     return "" if cut and len(pieces) == 1 and pieces[0] in SPACES else joined(pieces)
 
 

@@ -1,7 +1,7 @@
 """The file of an atlas: Parquet tables and a JSON description, in a zip or a folder.
 
 Everything opens with pandas alone; `docs/how-to/atlas.md` says what each column is. The same
-content gives the same bytes: members have no times and stand in one order.
+content gives the same bytes: members have no times and a fixed order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT = 1
 DESCRIPTION = "atlas.json"
 _HEAD = ("kind", "layer", "head")
 _KEYS = ("keys", "weights")
-# what each table must have to be of use; some have more
+# columns that each table needs; some have more
 COLUMNS = {
     "heads": (*_HEAD, "measure", "value", "error", "count"),
     "labels": (*_HEAD, "pattern", "label", "score", "lift", "error", "p", "documents", "labelled"),
@@ -37,15 +37,15 @@ COLUMNS = {
     "groups": (*_HEAD, "x", "y", "group"),
 }
 TABLES = tuple(COLUMNS)
-# what a column holds, whichever table it is of; the others hold numbers, which may be missing
+# the type of a column in any table; other columns hold numbers, which may be missing
 TEXT = ("kind", "measure", "pattern", "label", "profile", "name", "other")
 WHOLE = ("layer", "head", "other_layer", "other_head", "decile", "rank", "document", "query")
 LISTS = (*_KEYS, "tokens", "ids", "segments", "classes", "continues")
 FLAGS = ("labelled",)
 REQUIRED = ("heads", "examples", "documents", "profiles")
-# what a file that is cut or changed gives; zipfile has no name of its own for some of it
+# errors that a truncated or changed file raises; zipfile has no class of its own for some
 UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can store
 
 
 def write(path: str | Path, description: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def write(path: str | Path, description: Mapping[str, Any], tables: Mapping[str,
 
 
 class Store:
-    """An atlas on disk, a zip or a folder; tables are read when they are asked for."""
+    """An atlas on disk, a zip or a folder; a table is read on first use."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = need_path(path)
@@ -127,7 +127,7 @@ def is_atlas(path: str | Path) -> bool:
     """Whether a file or folder of any name describes itself as one."""
     try:
         return _has(Path(path), DESCRIPTION)
-    except (OSError, ValueError, zipfile.BadZipFile):  # nothing there, or no zip
+    except (OSError, ValueError, zipfile.BadZipFile):  # no such file, or not a zip
         return False
 
 
@@ -139,7 +139,7 @@ def _has(path: Path, member: str) -> bool:
 
 
 def _amiss(name: str, table: Any) -> str | None:
-    """What is wrong with a table that can be read; None if it is as it should be."""
+    """What is wrong with a readable table; None if nothing is."""
     from pyarrow import types
 
     wants: dict[str, tuple[str, Any]] = {
@@ -159,7 +159,7 @@ def _amiss(name: str, table: Any) -> str | None:
 
 
 def _plain(held: Any) -> Any:
-    """The type of an Arrow column, whichever of its forms a writer chose."""
+    """The type of an Arrow column, the same for all of Arrow's variants of it."""
     import pyarrow
 
     if pyarrow.types.is_dictionary(held):

@@ -1,7 +1,7 @@
 """Which heads attend from one thing to another, over a corpus: ranked with lift and error.
 
-What is asked becomes a pattern of its own, measured by a survey like every other: the attention of
-the queries that fit to the keys that fit, beside uniform attention and beside chance.
+The question becomes a pattern, which a survey measures like every other: attention from the queries
+that fit to the keys that fit, compared with uniform attention and with chance.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def find_heads(
 
     Both are a token or word as the text spells it, a regular expression ("/^un/"), or a part of
     speech ("pos:NOUN"). `key` may also be "same" (other occurrences of the query's word) or
-    "governor" (of the query's word). Grammar is the corpus's own where it is a treebank, else
-    spaCy's. Queries of cross attention stand in what is written, its keys in what was read.
+    "governor" (of the query's word). Grammar comes from the corpus if it is a treebank, else from
+    spaCy. Queries of cross attention are tokens of the decoder's text, its keys of the encoder's.
     Columns: kind, layer, head, score (mean over texts of the attention of the queries that have
     such a key), uniform (of uniform attention), lift (their ratio), error, p, documents, and
-    `clear`, which holds at most by a chance of 1 % for any head of the model.
+    `clear`, which chance makes true for any head of the model in at most 1 % of cases.
     """
     need_scope(scope)
     asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"), _Grammar(corpus))
@@ -91,7 +91,7 @@ def find_heads(
 
 
 def _of_every_kind(measure: type[PatternMeasure]) -> PatternMeasure:
-    """Strings and words are found across two texts too, which other patterns are not."""
+    """The pattern of a question; unlike others it also spans two texts."""
     measure.kinds = ("encoder", "decoder", "cross")
     measure.reads_text = True
     return measure()
@@ -114,7 +114,7 @@ class _Side:
             return _Side(speech, speech=speech)
         if given in (SAME, GOVERNOR) and side == "key":
             return _Side(_SAME_WORD if given == SAME else "its governor")
-        matches([], given)  # raises before a model runs
+        matches([], given)  # an invalid question raises before a model runs
         return _Side(repr(given) if isinstance(given, str) else given.pattern, text=given)
 
     def marks(self, tokens: Tokens, grammar: _Grammar) -> Marks:
@@ -128,7 +128,7 @@ class _Side:
 
 
 class _Grammar:
-    """What the corpus says of its own words where it is a treebank; else what a parser does."""
+    """Grammar of the corpus's words: its own if it is a treebank, else a parser's."""
 
     def __init__(self, corpus: Any) -> None:
         self._trees = trees_of(corpus)
@@ -183,7 +183,7 @@ class _Asked:
             governor = np.array(self.grammar.governors(tokens.word_texts), dtype=np.int64)
             above = np.where(words >= 0, governor[np.maximum(words, 0)], -1)
             fits = (above[:, None] == words[None]) & (above != words)[:, None]
-        else:  # no word of another text governs this one
+        else:  # governors are never in another text
             fits = np.zeros((len(tokens), len(keys)), dtype=bool)
         return asking[:, None] & fits & (words >= 0)[:, None] & (of_keys >= 0)[None]
 

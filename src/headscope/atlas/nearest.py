@@ -59,12 +59,12 @@ def nearest(
 ) -> pd.DataFrame:
     """Examples in the atlas's texts most like one query of a text: document, query, likeness, text.
 
-    `text` may be a reading. Of a model with two stacks `text_pair` is what the
-    decoder reads, and a query of `kind` "decoder" or "cross" is one of its tokens.
-    `of="output"` compares what the head takes (Σ_j α_ij v_j), `of="query"` what it looks for (q).
-    Large atlases are looked up in an index where faiss is installed, which may miss an example;
-    `by` says whether it was ("index") or every position was compared. `exact=True` asks for the
-    latter, `exact=False` for the index whatever the atlas's size.
+    `text` may be a reading. Of a model with two stacks `text_pair` is what the decoder reads, and a
+    query of `kind` "decoder" or "cross" is one of its tokens. `of="output"` compares the head's
+    output (Σ_j α_ij v_j), `of="query"` its query vector (q). For large atlases faiss answers from
+    an index, if installed, and may miss an example; the column `by` says whether the index answered
+    or every position was compared. `exact=True` compares every position, `exact=False` uses the
+    index for an atlas of any size.
     """
     import pandas as pd
 
@@ -93,7 +93,7 @@ def nearest(
 
 
 def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: str) -> None:
-    atlas.profiles(layer, head, kind=kind)  # says so if there is no such head
+    atlas.profiles(layer, head, kind=kind)  # raises if there is no such head
     if of not in ("output", "query"):
         raise BadInput(f"Examples are compared by a head's 'output' or 'query', not by {of!r}.")
     if not atlas.has_text:
@@ -105,7 +105,7 @@ def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: st
 
 
 def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of) -> ExampleIndex:
-    """All tokens of all texts: already open, kept beside the atlas, or read now."""
+    """The index over all tokens of all texts: already open, saved beside the atlas, or made now."""
     name = f"{kind}-{layer}-{head}-{of}"
     if name in atlas.indexes:
         return atlas.indexes[name]
@@ -120,7 +120,7 @@ def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
 
 
 def _beside(atlas: Atlas, name: str) -> Path | None:
-    """Where vectors are kept; nowhere if the folder cannot be written, or is headscope's own."""
+    """Where vectors are saved; None if the folder is read-only or is headscope's own."""
     if atlas.path is None or atlas.path.parent == BUNDLED:
         return None
     folder = Path(f"{atlas.path}.vectors")
@@ -169,7 +169,7 @@ def _vectors(
 
 
 class _Seen(Exception):
-    """All there is to see was seen: the layers above, and what they say, need not be computed."""
+    """Ends the pass: the layers above, and their outputs, need not be computed."""
 
 
 def _unit(vectors: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Profiles: what a head looks for, with counts and lift over what chance gives."""
+"""Profiles: what a head looks for, with counts and lift over chance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TOKENS = 60  # rows of a head in each profile of tokens: the most frequent and the highest lifts
 LEAST = 5  # times a token or pair must occur to be listed
-MANY = 20  # queries of a token, for the mean of their weights to be judged
+MANY = 20  # fewest queries of a token for which their mean weight is tested
 COLUMNS = [
     "kind", "layer", "head", "profile", "name", "other", "count", "expected", "lift", "p",
     "clear", "weight", "focus",
@@ -41,8 +41,8 @@ def profile_table(
 ) -> pd.DataFrame:
     """All profiles of all heads; those of tokens and words only with text.
 
-    Queries of one text are no draws of their own: p counts what is bunched in few texts as so much
-    less. It is NaN, and nothing is clear, where there are fewer than `FEWEST` texts.
+    Queries of one text are not independent draws, so p counts what bunches in few texts as less.
+    With fewer than `FEWEST` texts p is NaN and nothing is clear.
     """
     counts, heads = collected.counts, collected.heads
     positions = counts.positions.cpu().numpy()
@@ -59,7 +59,7 @@ def profile_table(
             parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)
     at = frame["at"].to_numpy(dtype=np.int64)
-    attends = positions[1].any(-1)[at]  # a head that is off attends to no key most
+    attends = positions[1].any(-1)[at]  # a disabled head has no strongest key
     frame, at = frame[attends].drop(columns="at"), at[attends]
     numbers = np.array(heads)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
@@ -112,8 +112,8 @@ def _key_tokens(counts: Counts) -> Columns:
 def _query_tokens(counts: Counts) -> Columns:
     """Mean largest weight by the query's token, over that of all queries of the head.
 
-    What a text's queries are above that mean is one number: texts vary, and their queries with
-    them.
+    The queries of one text count as one number, their excess over that mean, because they vary
+    together.
     """
     from scipy.special import stdtr
 
@@ -121,7 +121,7 @@ def _query_tokens(counts: Counts) -> Columns:
     head, token = np.divmod(codes, counts.vocabulary)
     whole = np.bincount(head, weight, counts.heads) / max(float(counts.total), 1)
     mean, p = weight / count, np.ones(len(head))
-    apart = count**2 / bunched  # as many queries of texts of their own would tell as much
+    apart = count**2 / bunched  # the number of independent queries that would tell as much
     many = np.flatnonzero((count >= MANY) & (apart >= FEWEST))
     above, level = weight[many] - count[many] * whole[head[many]], mean[many]
     variance = squares[many] - 2 * level * both[many] + level**2 * bunched[many]
@@ -131,7 +131,7 @@ def _query_tokens(counts: Counts) -> Columns:
         "at": head,
         "count": count.astype(np.int64),
         "expected": whole[head],
-        "lift": mean / np.maximum(whole[head], 1e-300),  # 0 of a head that is off
+        "lift": mean / np.maximum(whole[head], 1e-300),  # 0 for a disabled head
         "p": p,
         "clear": holm(p) <= ERROR_RATE,
         "name": token,
@@ -140,8 +140,9 @@ def _query_tokens(counts: Counts) -> Columns:
 
 
 def _pairs(counts: Counts) -> Columns:
-    """Expected is what the counts of both tokens give if independent, or, if more, what uniform
-    attention gives in the texts the two share, times the head's own preference for the key."""
+    """The expected count is the larger of two: what the counts of both tokens give if they are
+    independent, and what uniform attention gives in the texts they share, times the head's
+    preference for the key."""
     codes, count, weight, _, bunched, *_ = counts.pairs.fetched()
     with_query, key = np.divmod(codes, counts.vocabulary)
     head, query = np.divmod(with_query, counts.vocabulary)
@@ -186,16 +187,16 @@ def _columns(
     expected: NDArray[np.float64],
     bunched: NDArray[np.float64],
 ) -> Columns:
-    """Counts beside what chance gives, and how likely chance gives as many.
+    """Counts beside the expected ones, and how likely chance gives as many.
 
-    A text gives a bunch of counts at a time, of mean size Σ count² / Σ count over texts. The number
-    of bunches is held to a Poisson distribution: that of counts where every bunch is of one.
+    A text gives counts in bunches, of mean size Σ count² / Σ count over texts. The number of
+    bunches is compared with a Poisson distribution.
     """
     from scipy.special import gammainc
 
     at_least = np.maximum(expected, 1e-12)
     bunch = np.where(count > 0, bunched / np.maximum(count, 1), 1.0)
-    # P(Poisson(m) ≥ n) for a whole n, and between whole ones what lies between
+    # P(Poisson(m) ≥ n) for whole n, interpolated between whole numbers
     p = np.where(count > 0, gammainc(np.maximum(count, 1) / bunch, at_least / bunch), 1.0)
     return {
         "at": head,
@@ -203,13 +204,13 @@ def _columns(
         "expected": expected,
         "lift": count / at_least,
         "p": p,
-        # all heads and tokens were asked at once, those that are not listed too
+        # corrected over all heads and tokens, listed or not
         "clear": holm(p) <= ERROR_RATE,
     }
 
 
 def _most_telling(profile: str, columns: Columns, weight: NDArray[np.float64]) -> Columns:
-    """Each head's most frequent rows and those of the least p."""
+    """Each head's most frequent rows and those with the smallest p."""
     rows = np.flatnonzero(columns["count"] >= LEAST)
     at, count, p, lift = (columns[name][rows] for name in ("at", "count", "p", "lift"))
     frequent = _first(np.lexsort((-count, at)), at)
@@ -221,7 +222,7 @@ def _most_telling(profile: str, columns: Columns, weight: NDArray[np.float64]) -
 
 
 def _first(order: NDArray[np.intp], at: NDArray[np.int64]) -> NDArray[np.intp]:
-    """The first rows of every head, of rows in the order of their heads."""
+    """The first rows of every head, from rows sorted by head."""
     heads = at[order]
     rank = np.arange(len(order)) - np.searchsorted(heads, heads)
     return order[rank < TOKENS // 2]

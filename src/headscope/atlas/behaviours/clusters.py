@@ -1,11 +1,11 @@
 """How many clusters vectors fall into, with a single Gaussian as the null.
 
-A group is cut in two by 2-means of its whitened principal components. The cut stands where it
-leaves less variance within the halves than a cut of Gaussian draws does, and each half is tried in
-turn (Liu et al. 2008, significance of clustering). Whitened, every Gaussian is the same, so the
-null depends on nothing but the number of vectors and of components. With many vectors the least
-departure from a Gaussian is significant, so a cut must also account for a share of what the vectors
-are: halves that match nearly the same are one behaviour.
+A group is cut in two by 2-means of its whitened principal components. The cut is kept if it leaves
+less variance within the halves than cuts of Gaussian draws do; then each half is tried in turn (Liu
+et al. 2008, significance of clustering). Whitened, every Gaussian is the same, so the null depends
+on nothing but the number of vectors and of components. With many vectors the smallest departure
+from a Gaussian is significant. So a cut must also explain a share of the vectors' squared length:
+halves that match nearly the same are one behaviour.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-RATE = 0.001  # chance that a cut of a single Gaussian stands; products are not quite Gaussian
-FEWEST = 20  # vectors of a cluster
-LEAST = 0.05  # share of all vectors in a cluster
-EXPLAINED = 0.05  # of the squared length of all vectors, that a cut accounts for
+RATE = 0.001  # chance that a cut of a single Gaussian is kept; products are not quite Gaussian
+FEWEST = 20  # fewest vectors in a cluster
+LEAST = 0.05  # smallest share of all vectors in a cluster
+EXPLAINED = 0.05  # smallest share of the squared length of all vectors that a cut explains
 COMPONENTS = 8
-VARIANCE = 0.9  # of the variance that components keep, where fewer do
-DRAWS = 40  # of the null
-STARTS = 12  # of 2-means
+VARIANCE = 0.9  # share of the variance that the components keep, if fewer suffice
+DRAWS = 40  # Gaussian draws for the null
+STARTS = 12  # starts of 2-means
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -66,7 +66,7 @@ def components(vectors: Floats, most: int = COMPONENTS) -> Floats:
 
 
 def _halves(vectors: Floats, least: int, enough: float, seed: int) -> NDArray[np.bool_] | None:
-    """Which vectors are in the first half of a cut that stands; None where none does."""
+    """Which vectors are in the first half of the cut; None if the cut is not kept."""
     if len(vectors) < 2 * least:
         return None
     parts = components(vectors)
@@ -88,7 +88,7 @@ def _halves(vectors: Floats, least: int, enough: float, seed: int) -> NDArray[np
 
 
 def _cut(white: Floats, seed: int) -> tuple[float, Numbers]:
-    """The variance left within two halves, of that of the whole, and the half of each."""
+    """The share of the variance left within the two halves, and which half each vector is in."""
     from sklearn import cluster
 
     two_means: Any = cluster.KMeans
@@ -100,7 +100,7 @@ def _cut(white: Floats, seed: int) -> tuple[float, Numbers]:
 
 @lru_cache(maxsize=256)
 def _null(count: int, width: int) -> Floats:
-    """What cuts of Gaussian draws leave within their halves."""
+    """The share of variance that cuts of Gaussian draws leave within their halves."""
     chance = np.random.default_rng(0)
     found: list[float] = []
     for _ in range(DRAWS):
@@ -112,7 +112,7 @@ def _null(count: int, width: int) -> Floats:
 
 
 def _rounded(count: int) -> int:
-    """One of few sizes at most as large, so that nulls are shared: fewer draws spread wider."""
+    """The size rounded down to one of a few, so that nulls are shared; fewer draws spread wider."""
     return int(2 ** (np.floor(2 * np.log2(count)) / 2))
 
 

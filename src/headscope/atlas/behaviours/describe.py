@@ -18,8 +18,8 @@ from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import grid_of
 
 MOST = 10  # rows of each profile of a behaviour
-LEAST = 3  # times that something occurs to be listed
-ASKED = 0.5  # share of a cluster's queries that have a target of the pattern that names it
+LEAST = 3  # how often something must occur to be listed
+ASKED = 0.5  # share of a cluster's queries that must have a target of the pattern that names it
 
 Floats = NDArray[np.float64]
 
@@ -74,8 +74,8 @@ def named(
 ) -> tuple[str, float, float, float]:
     """The pattern that names a cluster, its score, its lift over uniform, and who has a target.
 
-    It is the one with the highest score of those that reach their own least score and lift, and of
-    which most positions have a target; "" where there is none.
+    It has the highest score among the patterns that reach their own least score and lift and have a
+    target at most positions; "" if there is none.
     """
     best = ("", np.nan, np.nan, np.nan)
     for at, (name, pattern) in enumerate(known.items()):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 POSITIONS = 600
 AROUND = 12  # tokens kept on either side of a position
-AT_ONCE = 2**27  # numbers of q, k and products held: 512 MB
+AT_ONCE = 2**27  # numbers of q, k and products in memory: 512 MB
 By = Literal["products", "vectors"]
 
 
@@ -107,7 +107,7 @@ def _heads(atlas: Atlas, kind: Kind, layer: int | None, head: int | None) -> lis
 
 
 def _portions(scope: Scope, kind: Kind, heads: list[Head], count: int) -> list[list[Head]]:
-    """Heads whose vectors are held together, whole layers."""
+    """Heads whose vectors are in memory together, by whole layers."""
     config = scope.model.config.get_text_config()
     width = int(getattr(config, "hidden_size", 1024)) // max(1, scope.heads[kind])
     each = max(1, AT_ONCE // (3 * count * width))
@@ -217,7 +217,7 @@ def _joint(q: NDArray[np.float64], k: NDArray[np.float64]) -> NDArray[np.float64
 def _plane(
     q: NDArray[np.float64], k: NDArray[np.float64], seed: int
 ) -> tuple[str, NDArray[np.float64]]:
-    """n × 4: q and k in one plane, both centred and of one size, as a softmax sees them."""
+    """n × 4: q and k in one plane, each centred and scaled to one size."""
     scaled = [(one - one.mean(0)) / max(float(one.std()), 1e-12) for one in (q, k)]
     both = np.concatenate(scaled)
     try:

@@ -1,8 +1,8 @@
 """Counts of what a head's queries attend to most: offsets, tokens, pairs of tokens, positions.
 
-Every query counts once, for the key it gives the largest weight. Counts are exact except those of
-pairs of tokens, of which each head has room for a bounded number: the rarest are dropped, and
-`lost` bounds what a count may lack for it. Everything is counted on the device of the batch.
+Every query counts once, for the key it gives the largest weight. Counts are exact, except of pairs
+of tokens: each head keeps a bounded number of pairs and drops the rarest, and `lost` bounds how
+much a pair's count may be too low. Everything is counted on the device of the batch.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ REACH = 64  # offsets beyond are counted as this one
 OFFSETS = 2 * REACH + 1
 POSITIONS = 10  # tenths of a text
 LENGTHS = 20  # powers of two
-MOST_TOGETHER = 2**18  # pairs of tokens whose chance is kept
-AT_ONCE = 2**24  # pairs of positions of a batch looked at together
+MOST_TOGETHER = 2**18  # pairs of tokens whose expected count is kept
+AT_ONCE = 2**24  # pairs of positions of a batch processed together
 PENDING = 2**18  # rows that wait to be added to a table
 
 
@@ -43,8 +43,7 @@ class Sums(NamedTuple):
 
 
 class CountTable:
-    """Sums by code, sorted by code: how often, the sum of weights and of their squares, and how
-    bunched in few texts."""
+    """Sums by code, sorted by code: counts, weights, and how much counts bunch in few texts."""
 
     def __init__(self, waiting: int = PENDING) -> None:
         self._waiting = waiting
@@ -54,14 +53,14 @@ class CountTable:
 
     @classmethod
     def of(cls, codes: Tensor, weights: Tensor) -> CountTable:
-        """Every code counted once with its weight."""
+        """Sums in which every code counts once, with its weight."""
         exact, table = weights.double(), cls()
         own = torch.stack([torch.ones_like(exact), exact, exact.square()])
         table.add(codes, torch.cat([own, own]))
         return table
 
     def add(self, codes: Tensor, sums: Tensor) -> None:
-        """Add sums (6 × n) to those of their codes, together with others: sorting is dear."""
+        """Add sums (6 × n) to those of their codes; several at a time, because sorting is slow."""
         self._pending.append((codes, sums))
         if len(self) > 2 * max(self._waiting, len(self._codes)):
             self._settle()
@@ -87,14 +86,14 @@ class CountTable:
         return self._sums
 
     def __len__(self) -> int:
-        """At most so many codes: those that wait may repeat others."""
+        """An upper bound on the number of codes: waiting ones may repeat others."""
         return len(self._codes) + sum(len(of) for of, _ in self._pending)
 
     def fetched(self) -> Sums:
         return Sums(self.codes.cpu().numpy(), *self.sums.cpu().numpy())
 
     def keep_most_frequent(self, most: int, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep each group's most frequent codes; those dropped, and how often they were met.
+        """Keep each group's most frequent codes; return the dropped codes with their counts.
 
         `groups` is the group of every code, in order of the codes.
         """
@@ -121,7 +120,7 @@ class Counts:
         waiting: int = PENDING,
     ) -> None:
         self.heads, self.vocabulary, self.most_pairs = heads, vocabulary, pairs
-        self.of_tokens = of_tokens  # False: which tokens they are is not counted
+        self.of_tokens = of_tokens  # False: tokens are not counted
 
         def zeros(*shape: int) -> Tensor:
             return torch.zeros(shape, dtype=torch.double)
@@ -132,7 +131,7 @@ class Counts:
         self.expected_offsets = zeros(OFFSETS)  # of uniform attention
         self.positions = zeros(3, heads, POSITIONS)  # queries, Σ largest, Σ focus
         self.lengths = zeros(3, heads, LENGTHS)
-        self.lost = zeros(heads)  # what a pair's count may lack
+        self.lost = zeros(heads)  # how much a pair's count may be too low
         self.queries = CountTable(waiting)  # head · V + query token
         self.keys = CountTable(waiting)  # head · V + key token
         self.pairs = CountTable(waiting)  # (head · V + query token) · V + key token
@@ -166,7 +165,7 @@ class Counts:
         if self.of_tokens:
             with_query = heads * self.vocabulary + grid.query.ids[document, query]
             codes = with_query * self.vocabulary + grid.key.ids[document, key]
-            texts = self.heads * self.vocabulary**2  # codes of one text, beside those of the next
+            texts = self.heads * self.vocabulary**2  # separates the codes of texts
             found = CountTable.of((document * texts + codes).flatten(), largest.flatten())
             self._add_pairs(found, texts)
         self.prune(2 * self.most_pairs)
@@ -244,7 +243,7 @@ def _bunched(sums: Tensor) -> Tensor:
 
 
 def _uniform(grid: Grid, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Of all queries and keys they see: the tokens' code, offset, weight of uniform attention."""
+    """For all queries and the keys they see: the tokens' code, the offset, the uniform weight."""
     queries, keys = grid.query.valid.shape[1], grid.key.valid.shape[1]
     span = max(1, AT_ONCE // (queries * keys))
     for start in range(0, len(grid.documents), span):
@@ -261,10 +260,10 @@ def _uniform(grid: Grid, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tens
 
 
 def _one_hot(values: Tensor, count: int) -> Tensor:
-    """torch's own has GPUs wait for a check that all are below the count."""
+    """torch's own function makes a GPU wait for a check that all codes are below the count."""
     return (values[..., None] == torch.arange(count, device=values.device)).double()
 
 
 def _focus(rows: Rows, grid: Grid) -> Tensor:
-    """b H t: 1 − H / ln(keys seen), 0 where there is one key alone."""
+    """b H t: 1 − H / ln(keys seen); 0 if a query sees a single key."""
     return torch.nan_to_num(Focus().row_values(rows, grid), nan=0.0)

@@ -34,8 +34,8 @@ class Examples:
     def __init__(
         self, kind: Kind, heads: int, settings: ExampleSettings, ahead: Examples | None = None
     ) -> None:
-        """With examples `ahead`, with which these will be merged, those that would not stay are
-        left out: nobody looks up their keys."""
+        """`ahead` are examples that these will be merged with: whatever they would push out is
+        skipped, which saves looking up its keys."""
         self._settings = settings
         self._entry = (np.inf, np.inf) if ahead is None else ahead.entry
         self._statistics = settings.applying(kind)
@@ -43,13 +43,13 @@ class Examples:
         count, keys = len(self.names), settings.keys
         self.strongest = no_examples((heads, count), (), (keys,))
         self.drawn = no_examples((), (heads, count), (heads, keys))
-        self.positions = np.zeros((heads, count), dtype=np.int64)  # that a measure has a value for
+        self.positions = np.zeros((heads, count), dtype=np.int64)  # positions with a value
         self.texts: dict[int, KeptText] = {}
-        self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
+        self.key_texts: dict[int, KeptText] = {}  # if the keys are tokens of another text
 
     @property
     def entry(self) -> tuple[Any, Any]:
-        """The orders above which nothing enters the strongest (H M) and the drawn."""
+        """The orders above which no example enters the strongest (H M) or the drawn ones."""
         strongest = self.strongest.worst(self._settings.top)
         drawn = self.drawn.worst(self._settings.sample)
         return np.minimum(strongest, self._entry[0]), np.minimum(drawn, self._entry[1])
@@ -70,7 +70,7 @@ class Examples:
             self._keep_texts(batch)
 
     def _rank_strongest(self, every: Sequence[Tensor], grid: Grid) -> None:
-        """Each document's best positions are candidates; the best of all stay, without keys yet."""
+        """Each document's best positions are candidates; the best are kept, without keys yet."""
         settings = self._settings
         in_order = np.argsort(grid.documents)
         value, query, place = _candidates(every, in_order, settings.per_document, settings.top)
@@ -89,7 +89,7 @@ class Examples:
         self.strongest = self.strongest.merged(new, settings.top)
 
     def _look_up(self, every: Sequence[Tensor], batch: Batch) -> None:
-        """The heaviest keys: of new strongest examples for their head, of drawn ones for all."""
+        """Look up heaviest keys: a new strongest example's for its head, a drawn one's for all."""
         assert batch.maps is not None
         grid, settings, top = batch.grid, self._settings, self.strongest
         at = np.nonzero(np.isin(top.document, grid.documents))
@@ -122,7 +122,7 @@ class Examples:
         self.drawn = self.drawn.merged(new, settings.sample)
 
     def _lowest(self, grid: Grid) -> tuple[NDArray[np.float64], Ints, Ints]:
-        """The positions with the lowest numbers of all so far: number, row and query."""
+        """The positions with the lowest numbers so far: number, row and query."""
         number = grid.scrambled(self._settings.seed)
         row, query = np.nonzero(grid.real_queries & (number <= self.entry[1]))
         best = np.argsort(number[row, query], kind="stable")[: self._settings.sample]
@@ -141,7 +141,7 @@ class Examples:
         self._forget_texts(wanted)
 
     def _documents(self) -> set[int]:
-        """Those that examples are in."""
+        """The documents that examples are in."""
         return {*self.strongest.documents().tolist(), *self.drawn.documents().tolist()}
 
     def _forget_texts(self, wanted: set[int]) -> None:
@@ -181,8 +181,8 @@ class Examples:
 def _candidates(
     every: Sequence[Tensor], in_order: Ints, per_document: int, top: int
 ) -> tuple[NDArray[np.float32], Ints, Ints]:
-    """H M n each: value, query and document (by its number in that order) of what may stay; the
-    value is -inf where there is nothing."""
+    """H M n each: value, query and document (its number in that order) of the candidates; the value
+    is -inf in empty slots."""
     count = min(per_document, every[0].shape[2])
     found = [_best(values, count) for values in every]
     rows = torch.from_numpy(in_order).to(every[0].device)
@@ -191,14 +191,14 @@ def _candidates(
         for part in (0, 1)
     )
     place = torch.arange(value.shape[2], device=value.device).expand(value.shape)
-    if value.shape[2] > top:  # only so many can stay; of equal ones the first
+    if value.shape[2] > top:  # only so many are kept; ties go to the first
         value, place = (of[..., :top] for of in value.sort(dim=2, descending=True, stable=True))
         query = query.gather(2, place)
     return value.float().cpu().numpy(), query.cpu().numpy(), (place // count).cpu().numpy()
 
 
 def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """b H m: the largest of each row, of equal ones the first; -inf where there are fewer."""
+    """b H m: the largest of each row, ties to the first; -inf if there are fewer."""
     left = torch.nan_to_num(values, nan=-torch.inf)
     found: list[tuple[Tensor, Tensor]] = []
     for _ in range(count):

@@ -14,9 +14,9 @@ from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.scores import row_weights, rows_of_heads
 
-MOST = 2**26  # numbers of keys held at once on a GPU: 256 MB
+MOST = 2**26  # numbers of keys in a GPU's memory at once: 256 MB
 Ints = NDArray[np.int64]
-KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
+KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and weights unless computed again
 
 
 def heaviest_keys(
@@ -48,10 +48,10 @@ def heaviest_keys(
 
 
 def heaviest(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The heaviest keys of rows (n s, float32) and their weights, of equal ones the first; -1 and 0
-    where there is no weight."""
+    """The heaviest keys of rows (n s, float32) and their weights, ties to the first; -1 and 0 if a
+    row has no weight."""
     last = rows.shape[1] - 1
-    # the bits of a weight, which is never negative, have its order; below them the key, going down
+    # bits of non-negative floats sort as the floats do; the key goes below them, in falling order
     falling = torch.arange(last, -1, -1, device=rows.device)
     best = ((rows.view(torch.int32).long() << 32) | falling).topk(min(count, last + 1)).values
     weights = (best >> 32).int().view(torch.float32)
@@ -62,7 +62,7 @@ def heaviest(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def _by_document(
     grid: Grid, call: Call, own: Tensor | None, row: Ints, head: Ints, query: Ints
 ) -> Iterator[tuple[Ints, Tensor]]:
-    """Some of the rows asked for, and their weights, n s: all heads of a text are made together."""
+    """Some of the rows asked for, and their weights (n s): a text at a time, with all heads."""
     for document in np.unique(row).tolist():
         some = np.flatnonzero(row == document)
         queries, at = np.unique(query[some], return_inverse=True)
@@ -73,7 +73,7 @@ def _by_document(
 def _on_device(
     grid: Grid, call: Call, own: Tensor | None, row: Ints, head: Ints, query: Ints, most: int
 ) -> Iterator[tuple[Ints, Tensor]]:
-    """The same of all texts together, which a GPU makes in a few large steps."""
+    """The same for all texts together, which a GPU does in a few large steps."""
     per_key = (
         1 if call.k is None else call.k.shape[3] * (call.heads if call.sinks is not None else 1)
     )

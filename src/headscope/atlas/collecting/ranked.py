@@ -14,9 +14,9 @@ EMPTY = -1  # the document of an empty slot
 
 @dataclass
 class Ranked:
-    """Slots of examples along the last axis of `order`; several lists may stand side by side.
+    """Slots of examples along the last axis of `order`; leading axes hold several lists.
 
-    Smaller `order` comes first; ties go to the earlier document and query. Empty slots stand last.
+    Smaller `order` comes first; ties go to the earlier document and query. Empty slots come last.
     The strongest examples have a list for every head and measure, drawn positions one list with
     values and keys of all heads.
     """
@@ -62,7 +62,7 @@ _NAMES = tuple(field.name for field in fields(Ranked))
 
 
 def no_examples(lists: tuple[int, ...], value: tuple[int, ...], keys: tuple[int, ...]) -> Ranked:
-    """Lists without a slot; `value` and `keys` are the shapes that a slot has of them."""
+    """Lists without a slot; `value` and `keys` give the shapes that a slot has."""
     none = (*lists, 0)
     return Ranked(
         np.zeros(none),

@@ -35,7 +35,7 @@ class AtlasReducer:
 
     name = "atlas"
     source: Literal["corpus"] = "corpus"
-    maps: float | None = 0.0  # it makes single rows again, and compares none
+    maps: float | None = 0.0  # it computes single rows again and compares no heads
     texts = False
 
     def __init__(
@@ -52,7 +52,7 @@ class AtlasReducer:
         return self.settings.described
 
     def fresh(self) -> AtlasReducer:
-        """An empty one, to be merged with this one or with a later state of it."""
+        """An empty reducer, to be merged with this one or with its later state."""
         return AtlasReducer(self.settings, self._vocabulary, ahead=self)
 
     def add(self, batch: Batch) -> None:

@@ -23,13 +23,13 @@ class ExampleSettings:
     statistics: tuple[Statistic, ...]  # those with a value for every query
     top: int = 20  # strongest examples of every head and measure
     per_decile: int = 2  # examples shown of every decile of a measure
-    sample: int = 1024  # positions drawn from the whole corpus, looked at for every head
-    per_document: int = 2  # of the strongest, so that no document fills the list
+    sample: int = 1024  # positions drawn from the whole corpus, the same for every head
+    per_document: int = 2  # strongest examples from one document, so that none fills the list
     keys: int = 8  # heaviest keys kept of an example
-    pairs: int = 4096  # pairs of tokens that every head has room for; the rarest are dropped
+    pairs: int = 4096  # pairs of tokens kept per head; the rarest are dropped
     compared: float = 0.125  # share of all queries by which heads are compared with each other
     seed: int = 0
-    text: bool = True  # False: no token of the corpus is kept, in a checkpoint neither
+    text: bool = True  # False: no token of the corpus is kept, not even in a checkpoint
 
     @property
     def described(self) -> dict[str, Any]:

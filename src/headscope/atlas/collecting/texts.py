@@ -25,7 +25,7 @@ class KeptText:
 
 
 def kept_text(side: Mapping[str, Array], row: int, length: int) -> KeptText:
-    """A row of the arrays that a batch has of its queries or keys."""
+    """A row of a batch's arrays for queries or keys."""
     found = {name: side[name][row, :length] for name in ("ids", "segments", "classes")}
     found["continues"] = continued(side["words"][row, :length])
     return KeptText(**{name: of.astype(_TYPES[name]) for name, of in found.items()})  # copies
