@@ -1,7 +1,7 @@
-"""Arguments of public functions are held to their annotations before anything runs.
+"""Checks arguments of public functions against their annotations before anything runs.
 
-Only plain annotations are judged: numbers, strings, paths, truth values, lists and unions of these,
-a scope, a reading and a survey. An annotation that names anything else is left to the function.
+It checks plain annotations only: numbers, strings, paths, truth values, lists and unions of these,
+a scope, a reading and a survey. The function checks everything else itself.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _NEEDED: dict[str, Callable[[Any], None]] = {
 
 
 def checked_methods(kind: Kind) -> Kind:
-    """The class, with every public method that it defines held to its annotations."""
+    """The class, with arguments checked in every public method that it defines."""
     for name, method in list(vars(kind).items()):
         if name.startswith("_"):
             continue
@@ -94,7 +94,7 @@ def checked_methods(kind: Kind) -> Kind:
 
 
 def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
-    """The function, with a sentence for every argument that its annotation rules out."""
+    """The function, with an error for every argument that its annotation rules out."""
     signature = inspect.signature(function)
     rules = {
         name: rule
@@ -135,7 +135,7 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
 def _fits(rule: _Rule, value: Any) -> bool:
     try:
         return bool(rule.fits(value))
-    except Exception:  # text is no index, and an array equals no one number
+    except Exception:  # text is not an index, and an array is not one number
         return False
 
 
@@ -149,7 +149,7 @@ def _shown(value: Any) -> str:
 
 @functools.cache
 def _rules(annotation: Any) -> tuple[_Rule, ...] | None:
-    """One rule for each part of a union; None where a part is not judged."""
+    """One rule for each part of a union; None if a part is not checked."""
     if not isinstance(annotation, str):
         return None
     return _of(ast.parse(annotation, mode="eval").body)

@@ -24,7 +24,7 @@ ASKED = (
     "query", "key", "head", "layer", "kind", "query_pos", "key_pos", "offset", "weight",
     "same_word", "around",
 )  # fmt: skip
-UNKNOWN = ("[UNK]", "<unk>")  # two words that a model does not know need not be the same
+UNKNOWN = ("[UNK]", "<unk>")  # two unknown words may differ
 
 
 class Search:
@@ -39,7 +39,7 @@ class Search:
         self._atlas = atlas
         self._speech: tuple[Any, Any] | None = None
         examples: Any = atlas.frame("examples")
-        # an example may be kept for several measures; once is enough
+        # an example kept for several measures counts once
         first: Any = examples.drop_duplicates([*HEAD, "document", "query"])
         counts = first["keys"].map(len).to_numpy()
         at = np.repeat(np.arange(len(first)), counts)
@@ -53,11 +53,11 @@ class Search:
         self._weight = np.concatenate(first["weights"].to_list()).astype(np.float32)
         self._number_texts()
 
-    _query_at: NDArray[np.int64]  # where the token stands among those of all texts
+    _query_at: NDArray[np.int64]  # the token's number among those of all texts
     _key_at: NDArray[np.int64]
 
     def _number_texts(self) -> None:
-        """Tokens and words of all documents as numbers, and where each row's stand."""
+        """Number the tokens and words of all documents, and note each row's."""
         rows: Any = self._atlas.frame("documents")
         keys = list(zip(rows["kind"], rows["document"].astype(int), strict=True))
         lengths = rows["tokens"].map(len).to_numpy()
@@ -110,7 +110,7 @@ class Search:
 
         `query` and `key` are a token or word as the text spells it, or a regular expression
         ("/^un/", or a compiled one). `query_pos` and `key_pos` are parts of speech such as NOUN,
-        as the atlas keeps them, or as spaCy tells where it keeps none. `offset` is key position −
+        as the atlas keeps them, or from spaCy if it keeps none. `offset` is key position −
         query position, one number or (least, most).
         `weight` is the least weight, `head` is (layer, head), `same_word` asks for another
         occurrence of the query's word, capitalised or not.
@@ -136,7 +136,7 @@ class Search:
         return self._shown(np.flatnonzero(fits), n, around)
 
     def _of_heads(self, head: Any, layer: int | None, kind: Any) -> Mask:
-        """Which rows are of the heads asked for; those must be there."""
+        """Which rows belong to the requested heads; a missing head raises an error."""
         fits = np.ones(len(self._kind), dtype=bool)
         if head is not None:
             of, number = _pair(head, "head is (layer, head), such as (7, 3)")
@@ -149,7 +149,7 @@ class Search:
         return fits if kind is None else fits & (self._kind == kind)
 
     def _spelled(self, text: Text) -> Mask:
-        """Which tokens of all texts are spelled so, or belong to a word that is."""
+        """Which tokens of all texts, or the words they belong to, match the spelling."""
         names = (self._token_names, self._word_names)
         as_token, as_word = (matches(found, text) for found in names)
         return as_token[self._tokens] | as_word[self._words]
@@ -187,7 +187,7 @@ class Search:
 
 
 def _check(n: Any, weight: Any, **texts: Any) -> None:
-    """Refuse what cannot be looked for: an empty answer would say that no head does it."""
+    """Refuse a search that cannot match: an empty answer would say that no head does it."""
     if n is not None and not (isinstance(n, (int, np.integer)) and n >= 1):
         instead = f"; name what to look for, as query={n!r}" if isinstance(n, str) else ""
         raise BadInput(f"n is how many examples to give, at least 1, not {n!r}{instead}.")
@@ -222,7 +222,7 @@ def _pair(given: Any, meant: str) -> tuple[int, int]:
 
 
 def speech_of_texts(atlas: Atlas) -> list[str]:
-    """The part of speech of every token of all texts; those the atlas does not hold are parsed."""
+    """The part of speech of every token of all texts; texts without them are parsed."""
     rows: Any = atlas.frame("documents")
     kept = list(rows["speech"]) if "speech" in rows else [()] * len(rows)
     texts = list(zip(rows["tokens"], rows["continues"], kept, strict=True))
@@ -270,7 +270,7 @@ def words_once(tokens: Iterable[str], continues: Iterable[bool]) -> Iterable[str
 
 
 def spread(of_words: list[str], continues: Iterable[bool]) -> list[str]:
-    """What is known of words, for every token of them."""
+    """A word's property for each of its tokens."""
     word, found = -1, []
     for at, goes_on in enumerate(continues):
         word += not (at and goes_on)

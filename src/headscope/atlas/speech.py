@@ -1,4 +1,4 @@
-"""Parts of speech and governors of words, as spaCy tells them."""
+"""Parts of speech and governors of words, by spaCy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.corpus.treebanks.spacy_parse import open_parser
 from headscope.errors import BadInput
 
 UNUSED = ("ner", "lemmatizer")
-AT_ONCE = 16  # documents, so that what a parser holds does not grow with their number
+AT_ONCE = 16  # documents parsed at once, so that memory does not grow with their number
 SPEECH = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
     "PUNCT", "SCONJ", "SYM", "VERB", "X",
@@ -21,7 +21,7 @@ SPEECH = (
 
 
 def known_speech(name: str) -> str:
-    """A universal part of speech as it is spelled; anything else is no such thing."""
+    """A universal part of speech in its usual spelling; any other text raises an error."""
     if name.upper() not in SPEECH:
         raise BadInput(f"{name!r} is not a part of speech; choose one of {', '.join(SPEECH)}.")
     return name.upper()
@@ -37,14 +37,14 @@ def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
     parser = _parser()
     tokens: Any = importlib.import_module("spacy.tokens")
     made = (tokens.Doc(parser.vocab, words=[word or " " for word in words]) for words in documents)
-    # names of things and base forms are not asked for, and take half of the time
+    # named entities and base forms are not needed, and take half of the time
     unused = [name for name in UNUSED if name in parser.pipe_names]
     yield from parser.pipe(made, disable=unused, batch_size=AT_ONCE)
 
 
 def grammar_of(document: Any) -> tuple[list[str], list[int], list[str]]:
-    """Of every word its part of speech, its governor's number and its relation to it; read at once,
-    since a parser makes an object of every word that is looked at alone."""
+    """Every word's part of speech, governor's number and relation to it, read as arrays: looking at
+    words one by one makes an object of each."""
     speech, step, relation = np.asarray(document.to_array(["POS", "HEAD", "DEP"])).reshape(-1, 3).T
     named: Any = document.vocab.strings
     names = {number: str(named[number]) for number in {*speech.tolist(), *relation.tolist()}}

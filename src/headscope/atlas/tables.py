@@ -92,7 +92,7 @@ def _description(
     lost = _lost(collected) if settings.text else {}
     return {
         **kept,
-        # its fingerprint tells runs apart by how they cut the corpus, which an atlas does not
+        # a survey's fingerprint depends on how the corpus was cut, an atlas's does not
         "corpus": {name: of for name, of in about["corpus"].items() if name != "fingerprint"},
         "headscope": about["version"],
         "not measured": about["not measured"],
@@ -106,7 +106,7 @@ def _description(
 
 
 def _lost(collected: Mapping[Kind, Collected]) -> dict[str, dict[str, int]]:
-    """By kind and head what the count of a pair of tokens may lack, where it may lack anything."""
+    """By kind and head, how much a pair's count may be too low, if it may be."""
     found = {
         kind: {
             f"{layer}-{head}": int(count)
@@ -119,12 +119,12 @@ def _lost(collected: Mapping[Kind, Collected]) -> dict[str, dict[str, int]]:
 
 
 def described(name: str) -> dict[str, Any]:
-    """A measure as a file says it."""
+    """A measure as the file describes it."""
     measure = find(name)
     assert measure is not None, name
     kept = asdict(measure)
     names = ("name", "title", "sentence", "unit", "low", "high", "formula", "paper", "origin")
-    # JSON knows no infinity: a range without an end has none
+    # JSON has no infinity: an open range has no end
     return {
         name: None if isinstance(kept[name], float) and math.isinf(kept[name]) else kept[name]
         for name in names

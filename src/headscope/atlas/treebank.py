@@ -1,4 +1,4 @@
-"""Parts of speech and relations as the corpus itself tells them, where it is a treebank."""
+"""Parts of speech and relations from the corpus itself, if it is a treebank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headscope.corpus.text.documents import endings, is_treebank
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.corpus.treebanks.treebank import read_trees
 
-APART = "\0"  # stands between stretches that no text goes across
+APART = "\0"  # separates stretches that no text crosses
 
 
 def trees_of(corpus: Any) -> TreebankTags | None:
@@ -66,7 +66,7 @@ class TreebankTags:
         self._edges[[*begins, -1]] = 2
 
     def grammar(self, words: list[str]) -> Grammar | None:
-        """What the treebank says of the words of a text; None where it has no such text."""
+        """The grammar of a text's words; None if the treebank does not have the text."""
         spelled = [letters_of(word) for word in words]
         at = self._where("".join(spelled))
         if at < 0:
@@ -86,8 +86,8 @@ class TreebankTags:
         )
 
     def _where(self, text: str) -> int:
-        """Where the text stands, -1 if nowhere: the first position where it begins and ends with a
-        sentence, else with a word; “go” is not looked up within “ago”."""
+        """The text's position, -1 if it is missing: the first that begins and ends with a sentence,
+        else with a word; “go” is not found within “ago”."""
         best, at = (-1, -1, -1), self._letters.find(text) if text else -1
         while at >= 0 and best[:2] != (2, 2):
             ends = int(self._edges[at]), int(self._edges[at + len(text)])
@@ -104,5 +104,5 @@ def letters_of(word: str) -> str:
 
 
 def _spells_its_text(sentence: Sentence, spelled: list[str]) -> bool:
-    """Not so where a token of the text is several words of the tree (Spanish del: de, el)."""
+    """False if a token of the text is several words of the tree (Spanish del: de, el)."""
     return not sentence.text or "".join(spelled) == letters_of(sentence.text)

@@ -1,7 +1,7 @@
 """Profiles over words: which words, parts of speech and grammatical relations a head attends to.
 
-Counted over the positions drawn from the corpus, whose texts are looked up in the treebank that the
-corpus is, or parsed when the atlas is made: the cost does not grow with the corpus. Chance is
+They are counted over the positions drawn from the corpus. Those texts are looked up in the
+treebank, if the corpus is one, or else parsed, so the cost does not grow with the corpus. Chance is
 uniform attention over the keys that a query sees.
 """
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from headscope.atlas.words import Spelled
     from headscope.capture import Kind
 
-LEAST = 5  # times something must be met to be listed
+LEAST = 5  # how often a name must occur to be listed
 SPECIAL = "special token"
 Ints = NDArray[np.int64]
 BASE = 2**32  # a code is BASE · name + other
 
 
 class _Numbered:
-    """Names as numbers, in the order they are met; the empty one is 0."""
+    """Numbers for names, in order of appearance; the empty name is 0."""
 
     def __init__(self) -> None:
         self._numbers = {"": 0}
@@ -52,7 +52,7 @@ def word_profiles(
     texts: Mapping[int, Words],
     judged: Callable[..., pd.DataFrame],
 ) -> list[pd.DataFrame]:
-    """Words; and where a treebank or a parser tells, parts of speech and relations."""
+    """Words, and parts of speech and relations if a treebank or a parser gives them."""
     numbered = _Numbered()
     asked: dict[str, Callable[[Words, _Numbered], Callable[[int], Ints]]] = {"key_word": _key_words}
     if all(words.grammar is not None for words in texts.values()):
@@ -70,7 +70,7 @@ def _counted(
     coded: Callable[[Words, _Numbered], Callable[[int], Ints]],
     numbered: _Numbered,
 ) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.float64]]:
-    """Heads, the codes they chose and in which texts; all codes, and how often uniform attention
+    """The codes that each head chose, with their texts; all codes, and how often uniform attention
     chooses each."""
     of_text: dict[int, Callable[[int], Ints]] = {}
     heads: list[Ints] = [np.zeros(0, dtype=np.int64)]
@@ -117,7 +117,7 @@ def _judged(
 
 
 def _asked(drawn: Ranked, texts: Mapping[int, Words]) -> Iterator[tuple[int, Words, int]]:
-    """The drawn positions in texts that are known, special queries left out."""
+    """The drawn positions in parsed texts, without special queries."""
     for at, (document, query) in enumerate(zip(drawn.document, drawn.query, strict=True)):
         words = texts.get(int(document))
         if words is not None and words.of_token[query] >= 0:
@@ -175,11 +175,11 @@ def written(
 
     from headscope.circuits.weights.matrices import head_weights, vocabulary
 
-    try:  # words first: the weights of all heads are not tried for a model that writes none
+    try:  # words first: a model without an output layer of words needs no look at its weights
         (into, out), weights = vocabulary(scope), head_weights(scope)
     except HeadscopeError:
         return None
-    if weights.kind != kind:  # the encoder of a model whose decoder writes
+    if weights.kind != kind:  # the encoder, where a decoder gives the answer
         return None
     codes, count, *_ = counts.keys.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
@@ -193,7 +193,7 @@ def written(
             share = torch.from_numpy(count[some] / count[some].sum()).to(into)
             seen = share @ into[torch.from_numpy(token[some]).to(into.device)]
             mixed.append(seen @ of.v[number].to(into) @ of.o[number].to(into))
-        # all heads of a layer at once: the words are the most there is to read
+        # all heads of a layer at once: reading the words takes longest
         raised = out @ torch.stack(mixed, 1) if mixed else out[:, :0]
         best = torch.topk((raised - raised.mean(0)).T, min(most, len(out)))
         names, values = spelled(best.indices.cpu().numpy().ravel()), best.values.cpu().numpy()

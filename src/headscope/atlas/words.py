@@ -1,4 +1,4 @@
-"""Tokens and words as people read them, and what is known of the words' grammar."""
+"""Tokens and words as people read them, and the words' grammar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.atlas.collecting.texts import KeptText
     from headscope.atlas.treebank import TreebankTags
 
-MOST_WORDS = 20_000  # that a parser is given
+MOST_WORDS = 20_000  # words that a parser gets
 
 
 class Spelled:
@@ -43,7 +43,7 @@ class Grammar:
 
     speech: list[str]
     governor: list[int]  # its number; a root's is its own
-    relation: list[str]  # to the governor
+    relation: list[str]  # relation to the governor
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Words:
 
     @property
     def speech_of_tokens(self) -> list[str]:
-        """The part of speech of each token's word, empty for special tokens; none if not known."""
+        """The part of speech of each token's word, "" for special tokens; none if not known."""
         if self.grammar is None:
             return []
         return ["" if word < 0 else self.grammar.speech[word] for word in self.of_token.tolist()]
@@ -81,8 +81,8 @@ def words_of_texts(
     spelled: Spelled,
     trees: TreebankTags | None,
 ) -> dict[int, Words]:
-    """The texts of those numbers with their grammar: a treebank's own, or what a parser says of
-    the first of them, or none where no parser is installed."""
+    """The numbered texts with their grammar: a treebank's, or a parser's for the first of them, or
+    none if no parser is installed."""
     found: dict[int, Words] = {}
     count = 0
     for number in numbers:

@@ -1,4 +1,4 @@
-"""BertViz's functions with BertViz's signatures: change the import, its notebooks go on working.
+"""BertViz's functions with BertViz's signatures: change the import, and its notebooks work.
 
     from headscope.bertviz import head_view, model_view, neuron_view
 

@@ -17,7 +17,7 @@ def perform(view: View, html_action: str) -> HTML | None:
     from IPython.display import HTML, display
 
     class Page(HTML):
-        """A whole page: shown in a frame of its own, `.data` is what to write to a file."""
+        """A whole page, shown in a frame; `.data` is its HTML, to write to a file."""
 
         def _repr_html_(self) -> str:
             return view._repr_html_()  # pyright: ignore[reportPrivateUsage]

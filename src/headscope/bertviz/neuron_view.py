@@ -23,7 +23,7 @@ def show(
     head: int | None = None,
     html_action: str = "view",
 ) -> HTML | None:
-    """`model_type` is read from the model itself; it stands here for BertViz's signature alone."""
+    """`model_type` is ignored: it exists for BertViz's signature, and the model's type is known."""
     from headscope.reading import load
 
     reading = load(model, tokenizer).read(sentence_a, sentence_b)

@@ -1,4 +1,4 @@
-"""What BertViz users hold in their hands, as a reading."""
+"""The attention and tokens that BertViz users have, as a reading."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def get_attention(
 ) -> dict[str, dict[str, Any]]:
     """Attention as nested lists, layer by layer: `all`, and of a pair also `aa`, `bb`, `ab`, `ba`.
 
-    `model_type` is read from the model itself; it stands here for BertViz's signature alone.
+    `model_type` is ignored: it exists for BertViz's signature, and the model's type is known.
     """
     from headscope.reading import load
 

@@ -1,1 +1,1 @@
-"""Head budgets: which key-value heads need the whole cache, and which live with its ends."""
+"""Head budgets: which key-value heads need the whole cache, and which need its two ends only."""

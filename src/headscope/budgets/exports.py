@@ -35,7 +35,7 @@ def scores(budget: Budget) -> NDArray[np.float64]:
 
 
 def write_json(budget: Budget, path: str | Path, share: float | None = None) -> None:
-    """The set to restrict, and what every head costs."""
+    """The heads to restrict, and every head's cost."""
     target = need_path(path)
     known = budget.key_value_heads
     costs: Any = budget.rows("cost")
@@ -64,8 +64,8 @@ def write_json(budget: Budget, path: str | Path, share: float | None = None) -> 
 def write_duo_attention(budget: Budget, folder: str | Path, share: float | None = None) -> None:
     """full_attention_heads.tsv (layers × key-value heads) and config.json.
 
-    Scores are ranks, so DuoAttention's `sparsity` restricts the heads in the budget's order;
-    config.json names that of the set.
+    Scores are ranks, so DuoAttention's `sparsity` restricts heads in the budget's order;
+    config.json names the sparsity of the set.
     """
     target = need_path(folder)
     target.mkdir(parents=True, exist_ok=True)

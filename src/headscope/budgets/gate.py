@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def estimated_costs(
     scope: Scope, questions: Questions, heads: KeyValueHeads, sizes: tuple[int, int], run: Run
 ) -> NDArray[np.float64]:
-    """layer × key-value head: what the loss of a token rises by, estimated."""
+    """layer × key-value head: the estimated rise of a token's loss."""
     part = run.part(f"gate-{questions.name}")
     state = part.recall()
     total = np.zeros((max(heads.layers) + 1, heads.groups))

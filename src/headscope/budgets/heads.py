@@ -1,4 +1,4 @@
-"""Key-value heads: what a cache is made of; a group of query heads shares each."""
+"""Key-value heads, which a cache consists of; a group of query heads shares each."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ BYTES = 2  # of a number in a cache of 16 bits
 
 @dataclass(frozen=True)
 class KeyValueHeads:
-    """The key-value heads of a decoder, and what a token of each takes."""
+    """The key-value heads of a decoder, and the bytes of a token in each."""
 
     layers: tuple[int, ...]  # those that attend
     windows: tuple[int | None, ...]  # a layer's own window, where the model has one
     groups: int  # key-value heads of a layer
     per_group: int  # query heads that share one
-    dim: int  # of its keys, and of its values
+    dim: int  # width of its keys and its values
 
     @property
     def every(self) -> tuple[Head, ...]:
         return tuple((layer, group) for layer in self.layers for group in range(self.groups))
 
     def open(self, kept: int) -> tuple[Head, ...]:
-        """Those that see more than so many tokens: the others are restricted as the model is."""
+        """Heads that see more than `tokens`: the model itself restricts the others."""
         own = dict(zip(self.layers, self.windows, strict=True))
         return tuple(head for head in self.every if (own[head[0]] or kept + 1) > kept)
 
@@ -59,7 +59,7 @@ class KeyValueHeads:
 
 
 def key_value_heads(scope: Scope, inputs: Mapping[str, Tensor]) -> KeyValueHeads:
-    """The key-value heads that a pass over these inputs shows."""
+    """The key-value heads found in a pass over these inputs."""
     if "decoder" not in scope.kinds or scope.encoder_decoder:
         raise BadInput(f"A head budget needs a model that continues text; {scope.name} does not.")
     seen: dict[int, Call] = {}

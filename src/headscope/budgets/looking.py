@@ -23,7 +23,7 @@ ROWS = 128  # queries whose weights are made at a time
 
 
 def lengths(kept: int, tokens: int) -> tuple[int, ...]:
-    """How many tokens a query has behind it, by doubling: where each stretch ends."""
+    """Ends of stretches of tokens before a query, each twice the one before."""
     ends = [2 * kept]
     while ends[-1] < tokens:
         ends.append(2 * ends[-1])

@@ -44,7 +44,7 @@ class Budget(HeadResult):
     max_tokens: int
     key_value_heads: KeyValueHeads
     order: tuple[Head, ...]
-    by_estimate: tuple[Head, ...]  # the same by the gate's slopes
+    by_estimate: tuple[Head, ...]  # the order by the gate's slopes
     agreement: float  # rank correlation of exact costs and estimates
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
     curve: pd.DataFrame
@@ -229,9 +229,9 @@ def budget_of(
 
 
 def rise(before: Floats, after: Floats) -> tuple[float, float, float]:
-    """By how much a token's loss rises, with its 95 % interval over texts.
+    """The rise of a token's loss, with its 95 % interval over texts.
 
-    Each text has a row: its summed loss, and over how many tokens.
+    Each text has a row: its summed loss and its number of tokens.
     """
     count = before[:, 1]
     whole = float((after[:, 0] - before[:, 0]).sum() / count.sum())
@@ -243,7 +243,7 @@ def rise(before: Floats, after: Floats) -> tuple[float, float, float]:
 
 
 def share_kept(counts: NDArray[np.bool_], found: Floats) -> float:
-    """Of the needles that the model finds at all; NaN where it finds none."""
+    """The share of kept needles among those the model finds; NaN if it finds none."""
     return float((found[counts, 2] > 0).mean()) if counts.any() else float("nan")
 
 
@@ -258,7 +258,7 @@ def memory_of(known: KeyValueHeads, chosen: Sequence[Head], kept: int) -> dict[s
 
 
 def recommending(budget: Budget, rows: Sequence[dict[str, Any]], least: float) -> Budget:
-    """With the largest set whose loss rises by the tolerance at most and that keeps needles."""
+    """Recommend the largest set within the tolerance that keeps its needles."""
     counts = [0]
     for row in rows:
         if row["rise"] <= budget.tolerance and not row["kept"] < least:

@@ -1,4 +1,4 @@
-"""`hs.budget`: what restricting every key-value head costs, in which order, and how far to go."""
+"""`hs.budget`: the cost of restricting each key-value head, their order, how many to restrict."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-KEPT = 0.95  # of the needles that the model finds
+KEPT = 0.95  # share of the needles that must be kept
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the model is asked of one half of the texts, and what it answers unrestricted."""
+    """Questions about one half of the texts, and the unrestricted model's answers."""
 
     texts: Questions
     needles: Questions
     loss: Floats  # n 2
     found: Floats  # n 3
-    counts: NDArray[np.bool_]  # n, needles that are found, and only because they are there
+    counts: NDArray[np.bool_]  # n, needles that are found, but not without the needle in the text
 
 
 def budget(
@@ -69,7 +69,7 @@ def budget(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Budget:
-    """Find which key-value heads need the whole cache, and which live with a sink and a window.
+    """Find which key-value heads need the whole cache, and which need a sink and a window only.
 
     Every key-value head is restricted alone, exactly, and by the slope of a gate. Heads are then
     restricted together in the order of their cost. One half of the texts chooses; the other
@@ -86,8 +86,8 @@ def budget(
     window
         How many of the latest tokens it sees, the query's own among them.
     tolerance
-        What the loss of a token may rise by, in nats, for a set to be recommended. At least 95 % of
-        the needles that the model finds must be found still.
+        The rise of a token's loss, in nats, up to which a set is recommended. The set must also
+        keep 95 % of the needles that the model finds.
     max_tokens
         The length of the texts; by default four times sink and window, or what the model reads.
     limit
@@ -103,7 +103,7 @@ def budget(
     output
         Where the result is written (.parquet); a stopped run resumes there.
     restart
-        Whether to forget what such a run kept.
+        Whether to start over instead of resuming.
     progress
         Whether to show progress, or a function that is called with it.
 
@@ -224,7 +224,7 @@ def _edits(heads: KeyValueHeads, chosen: Sequence[Head]) -> list[OneLayer]:
 
 
 class _Together:
-    """Sets of heads restricted together, each answered once and kept."""
+    """The answers with sets of heads restricted together; each set runs once and is cached."""
 
     def __init__(
         self, scope: Scope, heads: KeyValueHeads, sizes: tuple[int, int], run: Run

@@ -22,27 +22,27 @@ from headscope.tasks.questions import Questions, token_answers, token_losses
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-CUE, ANSWER = 8, 4  # tokens of a needle that ask for the rest, and that are asked for
+CUE, ANSWER = 8, 4  # tokens of a needle: those repeated at the end, and those the model must give
 Ids = list[int]
 
 
 @dataclass(frozen=True)
 class Needle:
-    """A stretch of another text, put into this one far from the end, which repeats its start."""
+    """A text that holds a stretch of another text, far from the end that repeats its start."""
 
     ids: tuple[int, ...]
-    without: tuple[int, ...]  # the same text, into which nothing was put
-    at: int  # where the tokens that are asked for stand
+    without: tuple[int, ...]  # the same text without the needle
+    at: int  # where the expected tokens are
 
     @property
     def asks(self) -> tuple[int, ...]:
-        """The positions whose next token is asked for."""
+        """The positions at which the model must give the next token."""
         return tuple(range(len(self.ids) - ANSWER, len(self.ids)))
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts of one length and needles in them; `first` are the tokens every text begins with."""
+    """Texts of one length with their needles; `first` are the tokens that begin every text."""
 
     texts: tuple[tuple[int, ...], ...]
     needles: tuple[Needle, ...]
@@ -97,7 +97,7 @@ def _with_needles(
         low, high = max(first, sink), room - window - size
         at = luck.randrange(low, max(low + 1, high))
         asked, answer = needle[:CUE], needle[CUE:]
-        # the last token of the answer is only asked for
+        # the answer's last token is predicted, never read
         end = [*asked, *answer[:-1]]
         made.append(
             Needle(
@@ -111,7 +111,7 @@ def _with_needles(
 
 
 def text_questions(scope: Scope, texts: Texts, kept: int) -> Questions:
-    """The loss of every token that a restricted head could see less for."""
+    """The loss of every token for which a restricted head could see less."""
     batches: list[tuple[dict[str, Tensor], Tensor]] = []
     for ids in texts.texts:
         given = _inputs(scope, ids)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """The attention computed last: of what, and what an edit made of its weights or queries."""
+    """The last attention computed: its inputs, and its weights or queries after edits."""
 
     inputs: tuple[weakref.ref[Any], ...]
     replaced: Tensor | None
@@ -36,11 +36,11 @@ class Seen:
         queries: Tensor,
         answered: bool,
     ) -> Seen:
-        others = None if queries is query else queries  # its own must not be kept by this note
+        others = None if queries is query else queries  # must not keep itself alive
         return Seen(tuple(map(weakref.ref, (module, query, key))), replaced, others, answered)
 
     def is_same(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
-        """Whether a module asks again with the very tensors it has just asked with."""
+        """Whether a module computes attention of the very same tensors again."""
         found = [known() for known in self.inputs]
         return all(a is b for a, b in zip(found, (module, query, key), strict=True))
 
@@ -54,7 +54,7 @@ class _Stack(threading.local):
         self.doors: list[Door] = []
         self.tap_closed = False
         self.last: Seen | None = None
-        self.unpadded = False  # somebody knows that no text of this pass is padded
+        self.unpadded = False  # the caller says that no text of this pass is padded
 
 
 stack = _Stack()
@@ -75,9 +75,9 @@ def masks_may_be_implied() -> bool:
 
 @contextlib.contextmanager
 def known_unpadded(unpadded: bool) -> Generator[None]:
-    """Say that no text of the passes in here is padded; False leaves it open.
+    """Declare that no text of the passes inside is padded; False declares nothing.
 
-    For a model of one stack, whose masks are all made of the one it is given.
+    For models of one stack, which make all their masks from the one they are given.
     """
     before, stack.unpadded = stack.unpadded, unpadded
     try:
@@ -88,7 +88,7 @@ def known_unpadded(unpadded: bool) -> Generator[None]:
 
 @contextlib.contextmanager
 def tap_closed() -> Generator[None]:
-    """A softmax taken in here has been read, or will be, by other means."""
+    """Inside, the tap ignores softmaxes: their weights are read in another way."""
     before, stack.tap_closed = stack.tap_closed, True
     try:
         yield

@@ -33,7 +33,7 @@ class Queries:
 
 @dataclass
 class Lazy:
-    """A tensor made when first asked for; `value` stays None while nobody has asked."""
+    """A tensor made on first use; `value` is None before."""
 
     make: Callable[[], Tensor | None]
     value: Tensor | None = None
@@ -51,9 +51,9 @@ class Lazy:
 
 @dataclass(frozen=True)
 class Again:
-    """The same attention, otherwise: none of it made before it is asked for.
+    """The same attention computed in another way, on demand.
 
-    A sink that gives one back has the model use its output, and later sinks see its weights.
+    If a sink returns one, the model uses its output, and later sinks see its weights.
     """
 
     weights: Lazy  # b h t s
@@ -65,10 +65,10 @@ class Again:
 class Call:
     """One attention computation: everything that went into its weights, and the weights.
 
-    `q`, `k` and `v` are what the model multiplied (after rotary embedding); they are None where a
-    family is read at its softmax and they were not found, and q and k where nobody asked for them.
-    `k` and `v` keep their own head count (grouped queries): head h of q belongs to group
-    `h // (heads // groups)`.
+    `q`, `k` and `v` are what the model multiplied (after rotary embedding); they are None if a
+    family is read at its softmax and they were not found, and q and k also if no sink needs them.
+    `k` and `v` keep their own head count (grouped queries): head h of q belongs to group `h //
+    (heads // groups)`.
     """
 
     kind: Kind
@@ -87,9 +87,9 @@ class Call:
     lazy_mask: Lazy = field(repr=False)
     lazy_weights: Lazy = field(repr=False)
     lazy_valid: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
-    edited: bool = False  # the weights are no longer what q and k make
-    given_mask: Tensor | None = field(default=None, repr=False)  # as it came, boolean or additive
-    implied_causal: bool = False  # no mask came, and fused attention hides the future by itself
+    edited: bool = False  # the weights no longer follow from q and k
+    given_mask: Tensor | None = field(default=None, repr=False)  # boolean or additive
+    implied_causal: bool = False  # there is no mask: fused attention hides the future itself
     lazy_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
     lazy_mask_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
     again: Callable[[Tensor], Again] | None = field(default=None, repr=False)
@@ -102,7 +102,7 @@ class Call:
         return weights
 
     def weights_of(self, queries: Tensor) -> Tensor | None:
-        """b h r s of some queries, as the model makes them; None where only all can be had."""
+        """b h r s of some queries, as the model computes them; None if it can only compute all."""
         if self.lazy_weights.made or self.lazy_rows is None:
             return self.weights[:, :, queries]
         return self.lazy_rows(queries)
@@ -113,7 +113,7 @@ class Call:
         return self.lazy_mask.get()
 
     def mask_of(self, queries: Tensor) -> Tensor | None:
-        """b|1 1|h r|1 s, the mask of some queries, where it can be had without that of all."""
+        """b|1 1|h r|1 s, the mask of some queries, without making that of all if possible."""
         if self.lazy_mask_rows is not None and not self.lazy_mask.made:
             return self.lazy_mask_rows(queries)
         mask = self.mask
@@ -139,17 +139,17 @@ class Call:
 
     @property
     def map_bytes(self) -> int:
-        """What all its weights take in float32, whether or not they are made."""
+        """Bytes of all its weights in float32, whether or not they are computed."""
         if self.q is None or self.k is None:
             return 4 * self.weights.numel()
         return 4 * math.prod(self.q.shape[:3]) * self.k.shape[2]
 
     def with_weights(self, weights: Tensor) -> Call:
-        """The same call as the next sink sees it once an edit has replaced the weights."""
+        """The call for the next sink, after an edit has replaced the weights."""
         return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
 
     def after(self, edit: Tensor | Queries | Again) -> Call:
-        """The same call as an edit's answer leaves it."""
+        """The call after a sink's answer."""
         if isinstance(edit, Again):
             return dataclasses.replace(
                 self, lazy_weights=edit.weights, lazy_rows=edit.rows, again=None, edited=True
@@ -159,7 +159,7 @@ class Call:
         return self.with_weights(edit)
 
     def with_queries(self, q: Tensor) -> Call:
-        """The same call with other queries; its weights are what the model makes of those."""
+        """The call with other queries; the model makes its weights from those."""
         assert self.again is not None and not self.edited
         made = self.again(q)
         return dataclasses.replace(self, q=q, lazy_weights=made.weights, lazy_rows=made.rows)
@@ -169,7 +169,7 @@ def not_numbered() -> tuple[Tensor, Tensor]:
     raise AssertionError("a call knows its real tokens once a door has numbered it")
 
 
-Answer = Tensor | Output | Queries | Again | None  # of a sink; None leaves the model alone
+Answer = Tensor | Output | Queries | Again | None  # a sink's answer; None leaves the model alone
 Sink = Callable[[Call], Answer]
 
 
@@ -181,7 +181,7 @@ def allowed(mask: Tensor) -> Tensor:
 
 
 def checked(answer: Tensor, batch: int, heads: int, queries: int, keys: int) -> Tensor:
-    """The weights a sink gave back, refused at once when they cannot take the others' place."""
+    """The weights a sink returned; those that cannot replace the model's raise an error."""
     if answer.shape != (batch, heads, queries, keys):
         raise BadInput(
             f"The sink returned weights of shape {tuple(answer.shape)}, but the model attends "

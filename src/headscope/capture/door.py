@@ -25,7 +25,7 @@ from headscope.errors import AttentionNotRead
 from headscope.interrupts import safe_point, stopped_safely
 
 _PADDING = ("attention_mask", "decoder_attention_mask")
-# models that attend otherwise when their masks are made for their eager code (AIMv2, PaliGemma)
+# models that attend differently if their masks are made for their eager code (AIMv2, PaliGemma)
 masks_as_run: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 _without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
@@ -38,7 +38,7 @@ class Door:
         self.lazy = lazy
         self.scores = scores
         self.model = model
-        named = dict(model.named_modules())  # gone through once: a GPU waits for it
+        named = dict(model.named_modules())  # computed once: it makes a GPU wait
         self.modules = list(named.values())
         fast = running_implementation(getattr(model, "config", None)) not in (None, "eager")
         implied = fast and (lazy or model in masks_as_run)
@@ -75,10 +75,10 @@ class Door:
         }
 
     def end(self) -> None:
-        """Let go of the last pass: what it left holds this door, and the door what the sink keeps.
+        """Drop references to the last pass: they hold this door, and the door what the sink keeps.
 
-        A large reading would stay in memory until Python looks for cycles, and the next one would
-        need memory of its own.
+        Otherwise a large reading would stay in memory until Python collects cycles, beside the next
+        one.
         """
         self._decoder_valid = None
 
@@ -111,12 +111,12 @@ class Door:
     def show(self, call: Call) -> Answer:
         safe_point()
         self.calls += 1
-        with active.tap_closed():  # a softmax that the sink takes is its own, not another call
+        with active.tap_closed():  # a softmax inside the sink is not another call
             return self.sink(call)
 
 
 def _with_queries(cross: Callable[[], Valid], decoder: Callable[[], Valid]) -> Valid:
-    """A cross mask says nothing of the queries; the decoder's own attention did."""
+    """A cross mask does not tell real queries; the decoder's own attention does."""
     queries, keys = cross()
     known = decoder()[0]
     return known if known.shape == queries.shape else queries, keys
@@ -128,13 +128,13 @@ def capture(
 ) -> Generator[Door]:
     """Show every attention computation of `model` to `sink` while the block runs.
 
-    The sink gets one frozen `Call` per computation. It returns None to leave the model alone,
-    a tensor (b h t s) to replace the weights, `Queries` to attend with, or an `Output` (or an
+    The sink gets one frozen `Call` per computation. It returns None to leave the model alone, a
+    tensor (b h t s) to replace the weights, `Queries` to attend with, or an `Output` (or an
     `Again`, with the weights behind it) it computed itself. With `lazy` the weights are computed
     only if the sink asks for them, and the model otherwise runs as fast as it does without us.
-    Doors nest: the outer sink is asked first, the inner one sees what it made. The model is left as
-    it was found, whatever happens inside. With `scores` families that compute attention themselves
-    are asked for q, k, bias and mask too, which costs them another product of q and k.
+    Doors nest: the outer sink is asked first, and the inner one sees its result. The model is left
+    as it was found, whatever happens inside. With `scores`, families that compute attention
+    themselves give q, k, bias and mask too, at the cost of another product of q and k.
 
     Ctrl-C inside the block is raised as the next call is shown, or at the end.
 
@@ -149,8 +149,8 @@ def capture(
         for handle in (*_watch_passes(door), *watch_layers(model, running)):
             undo.callback(handle.remove)
         undo.enter_context(families.taps(door.modules))
-        # the tap sees every operation, which costs time; where it can only find that there is
-        # nothing for it to see, it watches until the model has been through one pass
+        # the tap sees every operation, which costs time; a model that may not need it is watched
+        # for one pass only
         needed = not (door.implies_masks and model in _without_own_softmax)
         if needed and not any(isinstance(mode, SoftmaxTap) for mode in _active_modes()):
             undo.enter_context(SoftmaxTap())
@@ -188,7 +188,7 @@ def _watch_passes(door: Door) -> list[Any]:
     ) -> None:
         nonlocal depth
         if door not in active.stack.doors or options is None:
-            return  # another thread is running this model, or just taking its hooks away
+            return  # another thread runs this model, or is removing its hooks
         if depth == 0:
             door.start_pass(_by_name(module, arguments, options))
         depth += 1
@@ -256,7 +256,7 @@ def only_interface(modules: Iterable[nn.Module]) -> bool:
     for module in modules:
         found = _attention_names(module)
         dispatches = _DISPATCH in found
-        # GPT-2 has both ways, and takes its own softmax only when told to compute it upcast
+        # GPT-2 has both ways, and takes its own softmax only if configured to upcast it
         own = not dispatches or getattr(module, "reorder_and_upcast_attn", True)
         if own and any("softmax" in name.lower() for name in found):
             return False
@@ -265,10 +265,10 @@ def only_interface(modules: Iterable[nn.Module]) -> bool:
 
 
 def says_what_is_causal(modules: Iterable[nn.Module]) -> bool:
-    """Whether a mask that was left out can be told from none.
+    """Whether an omitted causal mask can be told from no mask.
 
-    A family that runs sdpa has to say of each module whether it is causal. One that does not may
-    leave it to its masks, as the decoder of BigBird-Pegasus does.
+    A family that runs sdpa must say for each module whether it is causal. Other families may leave
+    that to their masks, as the decoder of BigBird-Pegasus does.
     """
     from transformers import PreTrainedModel
 

@@ -49,8 +49,8 @@ def make_mask(**arguments: Any) -> Any:
         return ALL_MASK_ATTENTION_FUNCTIONS[found](**arguments)
     if active.masks_may_be_implied():
         if active.stack.unpadded:
-            # the mask's own numbers would be asked: a GPU answers when it is done with all it was
-            # given, and has nothing to do until the next work is given to it
+            # transformers would read the mask's numbers back from the GPU, which then waits for new
+            # work
             arguments["attention_mask"] = None
         return sdpa_mask(**arguments)
     return eager_mask(**arguments)
@@ -65,17 +65,17 @@ def attention(
     **extras: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """What the model calls for every attention: its own, shown at each open door on the way."""
-    eager = _own_eager_function(module)  # looks at who called us, so it is asked here
+    eager = _own_eager_function(module)  # it inspects the calling frames, so call it here
     run = _run_by_others(module, eager)
     if run is not None:
         heal()
         return run(module, query, key, value, attention_mask, **extras)
     doors = active.doors_of(module)
-    # asked now: a lazy call may be looked at when its door has long been closed
+    # decided now: a lazy call may be used after its door has closed
     implied = active.masks_may_be_implied() and _is_causal(module, extras)
     mask = Lazy(lambda: _dense(attention_mask, query, key, implied))
     own = _Own(eager, module, query, key, value, attention_mask, extras, implied, mask)
-    if not doors:  # another model's door, with which this one shares its configuration
+    if not doors:  # a door of another model that shares this one's configuration
         return own.as_found()
     before = active.stack.last
     if before is not None and before.is_same(module, query, key):
@@ -112,7 +112,7 @@ def attention(
 def _shown(
     base: Call, doors: Sequence[Door], weights: Lazy, attention_mask: Tensor | None
 ) -> tuple[Call, Tensor | None]:
-    """The call as the doors leave it, and the output where one of them made it."""
+    """The call after all doors, and the output if one of them computed it."""
     assert base.q is not None and base.k is not None
     query, keys = base.q, base.k.shape[2]
     batch, heads, queries = query.shape[:3]
@@ -146,7 +146,8 @@ def _shown(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Own:
-    """One attention as the model computes it: by its file's eager function, or as it was found."""
+    """One attention as the model computes it: by its eager function, or by the one it was found
+    with."""
 
     function: Eager
     module: nn.Module
@@ -155,7 +156,7 @@ class _Own:
     value: Tensor
     given_mask: Tensor | None
     extras: dict[str, Any]
-    implied: bool  # the mask may be left out, and is then causal
+    implied: bool  # an omitted mask means causal
     mask: Lazy
 
     def eager(self) -> tuple[Tensor, Tensor | None]:
@@ -315,7 +316,7 @@ def _dense_rows(
 
 
 def _of_rows(tensor: Tensor | None, rows: Tensor, query: Tensor) -> Tensor | None:
-    """Some queries' rows of a mask or a bias (b h t s); those alike for all stay as they are."""
+    """Some queries' rows of a mask or a bias (b h t s); a single row for all stays as it is."""
     queries = query.shape[2]
     if tensor is None or tensor.dim() < 4 or tensor.shape[2] != queries or rows.numel() == queries:
         return tensor
@@ -323,8 +324,8 @@ def _of_rows(tensor: Tensor | None, rows: Tensor, query: Tensor) -> Tensor | Non
 
 
 def _sees_no_future(door: Door, call: Call, mask: Tensor | None) -> bool:
-    """Causality as the mask has it: a module may say "causal" and be given a two-way mask, or say
-    nothing and be given a causal one."""
+    """Causality by the mask: a module may say "causal" and get a two-way mask, or say nothing and
+    get a causal one."""
     if mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
         return call.causal
     if call.causal:
@@ -352,9 +353,9 @@ def _window(module: nn.Module, extras: dict[str, Any]) -> int | None:
 # The weights that values are mixed with, where a family takes its sinks out of the output.
 #
 # Granite's sliding layers give rows that sum to one and then scale what they mixed by the share
-# that the sink left over. That is an extra logit in the softmax, and is shown as
-# gpt-oss shows its own: the weights times that share. Values of one, mixed as the family mixes
-# them, tell what it is.
+# that the sink left over. That equals an extra logit in the softmax, so it is shown as gpt-oss
+# shows its own: the weights times that share. Mixing values of one in the family's way gives the
+# share.
 
 Mixed = Callable[[Tensor], Tensor]  # values (b g s d) in, what the family's function makes of them
 

@@ -21,7 +21,8 @@ from headscope.capture.call import Kind, allowed
 _CROSS = re.compile(
     r"cross_?att|crossattention|encoder_attn|encdecattention|enc_dec|xattn|multihead_attn$", re.I
 )
-_LANGUAGE = re.compile(r"(^|\.)language_model(\.|$)")  # beside a tower for pictures or sound
+# names of the text model beside a tower for pictures or sound
+_LANGUAGE = re.compile(r"(^|\.)language_model(\.|$)")
 _DECODER = re.compile(r"(^|\.)(text_)?decoder(\.|$)", re.I)
 
 
@@ -44,7 +45,7 @@ class Numbering:
         self._masks.clear()
 
     def running(self, layer: int | None) -> None:
-        """The layer of a hybrid model that has just begun; None when it has ended."""
+        """Note the layer of a hybrid model that has begun; None when it has ended."""
         self._running = layer
 
     def forbids_the_future(self, mask: Tensor) -> bool:
@@ -57,7 +58,7 @@ class Numbering:
         return answer
 
     def grows_by_row(self, mask: Tensor) -> bool:
-        """Whether a mask forbids the future and no mere padding: then all rows would be alike."""
+        """Whether a mask hides the future, not only padding, which would make all rows alike."""
         seen = allowed(mask)
         return self.forbids_the_future(mask) and bool((seen != seen[..., -1:, :]).any())
 
@@ -72,13 +73,13 @@ class Numbering:
         if getattr(module, "is_cross_attention", False) or _CROSS.search(name):
             return "cross"
         if self.two_towers and _LANGUAGE.search(name):
-            return "decoder"  # also where pictures or a prefix may be looked at from both sides
+            return "decoder"  # even if pictures or a prefix are attended to from both sides
         if self.two_stacks:
             return "decoder" if causal or _DECODER.search(name) else "encoder"
         return "decoder" if causal else "encoder"
 
     def next_layer(self, kind: Kind) -> int:
-        """The number of the layer that is now attending; never one that was given out before."""
+        """The number of the attending layer; never one that was used before."""
         layer = max(self._next[kind], self._running or 0)
         self._next[kind] = layer + 1
         return layer
@@ -86,9 +87,8 @@ class Numbering:
 
 # Which layer of a hybrid model is running: only some of its layers attend.
 #
-# Where all layers of a stack are made alike, calls are counted. Where they differ (Jamba,
-# Qwen3-Next, Zamba, …), the layers say by themselves that they run, and a call gets
-# the model's own number.
+# If all layers of a stack are alike, calls are counted. If they differ (Jamba, Qwen3-Next, Zamba,
+# …), hooks note which layer runs, and a call gets the model's own number.
 
 _ATTENTION = re.compile(r"att", re.I)
 _mixed_stacks: WeakKeyDictionary[nn.Module, list[nn.ModuleList]] = WeakKeyDictionary()
@@ -114,7 +114,7 @@ def watch_layers(model: nn.Module, running: Callable[[int | None], None]) -> lis
 
 
 def mixed_stacks(model: nn.Module) -> list[nn.ModuleList]:
-    """The lists of layers that differ in what they are made of, some of which attend.
+    """The lists of layers of different make, some of which attend.
 
     Stages that hold lists of layers of their own (Swin) are none: there, calls are counted.
     """

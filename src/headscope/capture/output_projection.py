@@ -1,8 +1,8 @@
-"""Where a model turns the outputs of its heads into its hidden state.
+"""The module that turns the outputs of heads into the hidden state.
 
-Found by watching one pass: the projection is the module that is given exactly the heads' outputs,
-whatever it is called and wherever it lives. A family that is read at its softmax hands over no
-values to compare with; there the projection is looked for by name.
+It is found by watching one pass: the projection is the module whose input is exactly the heads'
+outputs. A family read at its softmax gives no values to compare, so there the projection is found
+by name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _seen: weakref.WeakKeyDictionary[nn.Module, weakref.ref[nn.Module]] = weakref.We
 
 @contextlib.contextmanager
 def watching(model: nn.Module) -> Generator[Callable[[Call], None]]:
-    """While the block runs, `note` every call; what takes its heads' outputs is remembered."""
+    """While the block runs, `note` every call; the module that takes its heads' outputs is
+    recorded."""
     waiting: list[tuple[nn.Module, Tensor]] = []
 
     def note(call: Call) -> None:
@@ -137,7 +138,7 @@ def _by_name(model: nn.Module, module: nn.Module, width: int) -> nn.Module | Non
 
 
 def inputs_of(linear: nn.Module) -> int:
-    """How wide the vectors are that a linear map takes; a packed weight's shape does not say."""
+    """The input width of a linear map; a packed weight's shape does not tell it."""
     own: Any = getattr(linear, "in_features", None)
     weight: Any = linear.weight
     return int(weight.shape[0] if own is None else own)
@@ -151,7 +152,7 @@ def _is_linear(module: nn.Module) -> bool:
 
 
 def same_numbers(a: Tensor, b: Tensor, least: float | None = None) -> bool:
-    """Equal up to what summing in another order does, or to `least` of the largest number."""
+    """Equal up to rounding by another order of sums, or up to `least` of the largest number."""
     if a.shape != b.shape:
         return False
     scale = float(b.detach().abs().max().clamp(min=1e-6))

@@ -1,8 +1,8 @@
-"""q and k of families that compute attention themselves, read from the product they take.
+"""q and k of families that compute attention themselves, read from their matrix product.
 
-Such a family multiplies q and k, adds what it adds, and takes a softmax. The product is seen as it
-happens; what stands in the softmax beyond it, scaled, is the bias and the mask. Nothing is assumed
-of the family: whatever it adds is found, and weights made again from it are its own.
+Such a family multiplies q and k, adds something, and takes a softmax. The product is seen as it
+happens. The softmax's input minus the scaled product is the bias and the mask. Nothing is assumed
+about the family, and the weights can be made again exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PRODUCTS = {
 }  # fmt: skip
 _BEHIND_A_SUM = {torch.baddbmm, Tensor.baddbmm}
 HIDDEN = -5_000.0  # families hide a key with -10,000 and less; no bias is as large
-_ROWS = 64  # of a layer, from which its scaling is told
+_ROWS = 64  # entries of a layer from which its scaling is estimated
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Products:
             self._taken.append((a, b, tuple(result.shape)))
 
     def scores_of(self, into: Tensor, weights: Tensor) -> Scores | None:
-        """What a softmax was taken of; None when no product explains it. weights: b h t s."""
+        """The scores behind a softmax; None if no product explains them. weights: b h t s."""
         taken, self._taken = self._taken, []
-        # the first that fits: products of positions come after that of contents
+        # the first that fits: products with positions come after the one of contents
         for a, b, shape in taken:
-            # heads may have been folded into the batch for the product alone
+            # heads may be folded into the batch for the product only
             fits = shape[-2:] == tuple(into.shape)[-2:] and prod(shape) == into.numel()
             if fits and a.dim() >= 3:
                 batch, heads = weights.shape[:2]
@@ -74,7 +74,7 @@ class Products:
 
 
 def _of_einsum(args: tuple[Any, ...]) -> tuple[Tensor, Tensor] | None:
-    """The operands of one that contracts a single axis, ordered as a product takes them."""
+    """The operands of an einsum over a single axis, ordered as in a matrix product."""
     if len(args) != 3 or not isinstance(args[0], str) or "->" not in args[0]:
         return None
     sides, to = args[0].replace(" ", "").split("->")
@@ -91,7 +91,7 @@ def _of_einsum(args: tuple[Any, ...]) -> tuple[Tensor, Tensor] | None:
 
 
 def _with_heads(operand: Tensor, batch: int, heads: int) -> Tensor | None:
-    """b h r c, also where heads are folded into the batch or one is shared by all."""
+    """b h r c, also if heads are folded into the batch or share one operand."""
     if operand.dim() == 4:
         shared = operand.shape[1] in (1, heads)
         return operand.expand(batch, -1, -1, -1) if shared else None

@@ -21,7 +21,7 @@ def attention_weights(
     bias: Tensor | None = None,  # b|1 h|1 t s
     visible: Tensor | None = None,  # b|1 h|1 t s bool
     sinks: Tensor | None = None,  # h
-    out: Tensor | None = None,  # b h t s, where they are to stand
+    out: Tensor | None = None,  # b h t s, output buffer
 ) -> Tensor:
     """b h t s, in the precision of q and k: softmax of scaled, capped, biased, masked scores."""
     scores = attention_scores(q, k, scaling, softcap=softcap, bias=bias)
@@ -36,7 +36,7 @@ def attention_scores(
     softcap: float | None = None,
     bias: Tensor | None = None,  # b|1 h|1 t s
 ) -> Tensor:
-    """b h t s: what a softmax is taken of, nothing masked yet."""
+    """b h t s: the input of the softmax, before the mask."""
     batch, heads, count, dim = q.shape
     groups, keys = k.shape[1], k.shape[2]
     grouped = (q * scaling).reshape(batch, groups, heads // groups * count, dim)
@@ -57,7 +57,7 @@ def weights_of_scores(
         scores = scores.masked_fill_(~visible, torch.finfo(scores.dtype).min)
     if sinks is None:
         return torch.softmax(scores, -1, out=out)
-    # sink logits take their share of every row and are then forgotten
+    # sink logits take a share of every row and are then dropped
     batch, heads, count, _ = scores.shape
     extra = sinks.to(scores.dtype).view(1, heads, 1, 1).expand(batch, heads, count, 1)
     weights = torch.cat([scores, extra], dim=-1).softmax(-1)[..., :-1]
@@ -83,7 +83,7 @@ def weights_of(
     k: Tensor,
     rows: Tensor,
     *,
-    keys: Tensor | None = None,  # the positions of k, where it is not all of them
+    keys: Tensor | None = None,  # the positions of k, if not all
     kept: Tensor | None = None,  # b|1 1|h r s, the keys that count
 ) -> Tensor:
     """b h r s in float32: the softmax the call would take of these q (b h r d) and k (b g s d).

@@ -1,4 +1,4 @@
-"""The stack: a model's list of layers, each with its attention, and how to stand in for them.
+"""The stack: a model's list of layers, each with its attention, and how to replace them.
 
 Reusing what comes before an edited layer needs the model cut into layers. Nothing is assumed of
 the family: the layers are the one module list whose n-th member holds the attention module that
@@ -27,7 +27,7 @@ class Stack:
     before: nn.Module | None  # the encoder, where the layers are a decoder's
 
     def layer_of(self, call: Call) -> int | None:
-        """The layer a call belongs to: while layers are stood in for, its own number is off."""
+        """The layer of a call, whose own number is wrong while layers are replaced."""
         for number, layer in enumerate(self.layers):
             if any(part is call.module for part in layer.modules()):
                 return number
@@ -64,7 +64,7 @@ def tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def repeated(value: Any, batch: int, copies: int) -> Any:
-    """Everything that has one row per example, `copies` times over (copy after copy)."""
+    """Repeats everything that has one row per example, `copies` times (copy after copy)."""
 
     def repeat(tensor: Tensor) -> Tensor:
         if copies == 1 or tensor.dim() == 0 or tensor.shape[0] != batch:
@@ -75,7 +75,7 @@ def repeated(value: Any, batch: int, copies: int) -> Any:
 
 
 def first_rows(value: Any, batch: int, rows: int) -> Any:
-    """Everything that has one row per example, cut to the first `rows` of `batch`."""
+    """Cuts everything that has one row per example to the first `rows` of `batch`."""
 
     def cut(tensor: Tensor) -> Tensor:
         if tensor.dim() == 3 and tensor.shape[0] % batch == 0:

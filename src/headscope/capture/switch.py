@@ -1,9 +1,8 @@
 """Point a model's configurations at our attention function, and back.
 
-Configurations may be shared (two models built from one object, two threads with one model), so
-each knows who holds it: the first door to open switches it, the last to close puts it back. A door
-that was interrupted amid closing is forgotten with its frame, and the next use puts back what it
-left switched.
+Configurations may be shared (two models built from one object, two threads with one model), so each
+knows who holds it: the first door to open switches it, the last to close puts it back. If closing a
+door was interrupted, its frame is gone, and the next use restores what it left switched.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from torch import nn
 
 
 class _Name(str):
-    """A name of its own in every table, and "eager" to a model that asks which way it runs.
+    """Our name in every table, but "eager" to a model that asks how it runs.
 
     DeepSeek-V3.2 and its kin choose keys by a mask only where their configuration says "eager" or
     "sdpa", and would otherwise be read with every key in sight.
@@ -37,7 +36,7 @@ NAME = _Name("headscope")
 
 
 class _Holder:
-    """Stands for one open door; it lives as long as the door's frame."""
+    """A token for one open door; it lives as long as the door's frame."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -83,18 +82,18 @@ def heal() -> None:
 
 
 def running_implementation(configuration: object) -> str | None:
-    """What the model runs when no door is open on it, whether or not one is."""
-    with _lock:  # a door of another thread may close between the two looks
+    """The attention that the model runs without any door."""
+    with _lock:  # a door of another thread may close between the two reads
         entry = _switched.get(id(configuration))
         found = getattr(configuration, "_attn_implementation", None)
         return found if entry is None else entry.original
 
 
 def found_by_others(configuration: object) -> str | None:
-    """What this thread runs where the configuration names our function, or did a moment ago.
+    """The attention this thread runs while the configuration names our function, or just did.
 
-    Doors of other threads open and close amid a pass, so its masks and its attention may be asked
-    for under different names. None where this thread has a door of its own open.
+    Doors of other threads open and close during a pass, so its masks and its attention may be
+    looked up under different names. None if this thread has a door open.
     """
     with _lock:
         entry = _switched.get(id(configuration))

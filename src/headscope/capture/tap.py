@@ -2,7 +2,7 @@
 
 A torch function mode sees every softmax the model takes; those taken inside an attention module
 over its keys are its weights. Its q and k are read from the product it takes of them, where a
-door asks for what the scores are made of, and its values where they lie ready.
+door asks for what the scores are made of, and its values from a variable.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _additive(scores: Scores | None) -> Tensor | None:
 def _attention_module(frame: Any, within: bool = False) -> nn.Module | None:
     """The innermost watched module whose code is running, if it is an attention module.
 
-    within: a module inside of one will do (SqueezeBERT has modules for its products).
+    within: a module inside one counts too (SqueezeBERT has modules for its products).
     """
     for _ in range(12):
         if frame is None:
@@ -229,8 +229,8 @@ def _looks_causal(weights: Tensor) -> bool | None:
 
 # The values of families that compute attention themselves, read where the module has them.
 #
-# By the time such a module takes its softmax its values lie ready in a variable; there is only so
-# much that authors call it. What is found must have the shape of values of this very softmax, and
+# When such a module takes its softmax, its values are already in a variable, under one of a few
+# usual names. What is found must have the shape of values of this very softmax, and
 # `tests/contracts/test_families.py` holds it to what the model multiplies.
 
 # a module's variable, and which of its axes are batch, head, key and neuron

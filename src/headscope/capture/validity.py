@@ -1,7 +1,7 @@
 """Which queries and keys of a call are real tokens, and which are padding.
 
-Three witnesses, by how far they can be trusted: the two-dimensional mask the model was given,
-the dense mask it made, the weights themselves.
+Three sources tell, the most reliable first: the two-dimensional mask the model was given, the dense
+mask it made, the weights themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def from_padding(
     batch, _, queries, keys = weights.shape
     real_queries, real_keys = from_weights(weights, cross)
     if _fits(for_keys, batch) and for_keys.shape[1] <= keys:
-        # a cache of fixed size has room behind these that nothing has filled yet
+        # a cache of fixed size has empty slots behind these
         given_keys = (for_keys != 0).to(weights.device)
         real_keys = torch.nn.functional.pad(given_keys, (0, keys - for_keys.shape[1]))
     if _fits(for_queries, batch):
@@ -46,9 +46,10 @@ def from_mask(
 ) -> Valid:
     """From a dense mask: a key is real when some query may look at it.
 
-    In self-attention the queries are the last of the keys in use, so they share their fate; a
-    cross mask says nothing of the queries. Where queries choose their keys a token may be chosen by
-    none: it is real by the mask (b s, nonzero for real tokens) that the model was given.
+    In self-attention the queries are the last of the keys in use, so both are real or padding
+    together; a cross mask does not tell about queries. If queries choose their keys, a real token
+    may be chosen by none; then the mask that the model was given (b s, nonzero for real tokens)
+    decides.
     """
     batch, queries, keys = shape
     if mask is None:

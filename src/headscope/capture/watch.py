@@ -34,12 +34,12 @@ class Watch(contextlib.AbstractContextManager[None]):
         """Look at, or change, the arguments by name."""
 
     def after(self, given: dict[str, Any], output: Any) -> Any:
-        """The output to go on with; None when the module failed and gave none."""
+        """The output to use; it is None if the module failed."""
         return output
 
     def __enter__(self) -> None:
         if active.doors_of(self.module):
-            return  # an outer door watches already, and shows every call to the inner ones
+            return  # an outer door already watches, and shows every call to the inner ones
         enter = self.module.register_forward_pre_hook(self._enter, with_kwargs=True)
         leave = self.module.register_forward_hook(self._leave, always_call=True)
         self._undo.callback(enter.remove)
@@ -51,7 +51,7 @@ class Watch(contextlib.AbstractContextManager[None]):
     def _enter(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any] | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        # options are missing when another thread is just taking its hooks away
+        # options are missing while another thread removes its hooks
         if threading.get_ident() != self._thread or options is None:
             return None
         self._given = dict(zip(self._parameters.parameters, arguments, strict=False)) | options

@@ -15,10 +15,11 @@ DRAWS = 200
 
 @dataclass(frozen=True)
 class Change:
-    """The first step of the new level, its 95 % interval, both levels, and how long the way takes.
+    """The first step of the new level, its 95 % interval, both levels, and how long the change
+    takes.
 
-    It begins at the last step before the split that has gone less than a tenth of the way between
-    the levels, and ends at the first one from the split on that has gone nine tenths of it.
+    The change begins at the last step before the split with less than a tenth of the rise, and ends
+    at the first step from the split on with nine tenths of it.
     """
 
     step: float
@@ -31,9 +32,9 @@ class Change:
 
 
 def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
-    """The split into two levels that leaves least squares; None where there is too little.
+    """The split into two levels with the least squared error; None if there are too few steps.
 
-    The interval comes from resampled residuals: levels stay, what is left is drawn again.
+    The interval comes from resampled residuals around the two levels.
     """
     steps, values = np.asarray(steps, float), np.asarray(values, float)
     known = np.isfinite(values)
@@ -44,7 +45,7 @@ def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
     before, after = float(values[:at].mean()), float(values[at:].mean())
     level = np.where(np.arange(len(values)) < at, before, after)
     luck = np.random.default_rng(seed)
-    # two levels and the split were fitted, so that what is left is too small by three
+    # two levels and the split were fitted: three degrees of freedom less
     rest = (values - level) * np.sqrt(len(values) / (len(values) - 3))
     drawn = level + rest[luck.integers(0, len(values), (DRAWS, len(values)))]
     found = steps[_split(drawn)]

@@ -1,4 +1,4 @@
-"""Where a checkpoint's files are, and what they hold: what several steps share is read once."""
+"""Where a checkpoint's files are, and their fingerprints; files that steps share are read once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headscope.errors import HeadscopeError, first_line
 
-# of a training, not of the model
+# files of the training, not of the model
 LEFT_OUT = {"trainer_state.json", "training_args.bin", "generation_config.json"}
 ENDINGS = {".safetensors", ".bin", ".gguf", ".json", ".txt", ".model", ".py"}
 
@@ -22,7 +22,7 @@ def local(model: str | Path) -> str | Path:
 
     try:
         return snapshot_download(name, revision=revision, ignore_patterns=["*.msgpack", "*.h5"])
-    except Exception as error:  # of the network, of names, of licences
+    except Exception as error:  # errors of the network, of names, of licences
         raise HeadscopeError(
             f"Revision {revision!r} of {name} cannot be fetched ({first_line(error)}); check both "
             "names, or give a folder."
@@ -30,7 +30,8 @@ def local(model: str | Path) -> str | Path:
 
 
 def digest(model: str | Path) -> str:
-    """Of everything that decides a checkpoint's numbers; its name where it is no folder or file."""
+    """Fingerprint of everything that decides a checkpoint's numbers; its name if it is not a
+    path."""
     place = Path(model).expanduser()
     if not place.exists():
         return str(model)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEAD = ["kind", "layer", "head"]
-NAMED = 12  # lines that get a name
+NAMED = 12  # lines with a name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +64,9 @@ class OverCheckpoints(HeadResult):
         Returns
         -------
         pandas.DataFrame
-            layer, head, step (the first of the new level), its 95 % interval (low, high), the
-            steps between which a tenth and nine tenths of the way are gone (begins, ends), both
-            levels (before, after) and their difference (rise), the largest first.
+            layer, head, step (the first of the new level), its 95 % interval (low, high), the steps
+            at which a tenth and nine tenths of the rise are reached (begins, ends), both levels
+            (before, after) and their difference (rise), the largest first.
         """
         import pandas as pd
 

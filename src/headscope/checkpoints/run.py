@@ -109,7 +109,7 @@ def over_checkpoints(
             def measured(
                 model: str | Path = model, weights: str = weights
             ) -> tuple[pd.DataFrame, pd.DataFrame]:
-                if weights in same:  # another step's, not read again
+                if weights in same:  # the same files as another step, not read again
                     return same[weights]
                 return _measured(
                     local(model), corpus, statistics, circuits, max_tokens, limit, seed

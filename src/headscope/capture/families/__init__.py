@@ -1,12 +1,12 @@
 """Families whose attention needs translating: one file each, found by looking in this folder.
 
-A family file has `taps(module) -> context manager | None`: what to do, for the length of a
-capture, to one module of a model; None when the module is not of its family, and an error where
-what it computes cannot be shown honestly. Other packages add
-such modules through the entry point group `headscope.families`. One with `PLAIN_TORCH` is for
-models outside transformers: those inside that use torch's own attention do so for a pooler. One
-with `withholds_values(module) -> bool` says of which modules v cannot be had whatever a trial on
-a few tokens shows: short texts may go another way than long ones.
+A family file has `taps(module) -> context manager | None`: what to do to one module of a model
+during a capture. It returns None if the module is not of its family, and raises an error if what
+the module computes cannot be shown truthfully. Other packages add such modules through the entry
+point group `headscope.families`. A file with `PLAIN_TORCH` is for models outside transformers;
+those inside use torch's own attention only for a pooler. A file with `withholds_values(module) ->
+bool` names modules whose v cannot be read even if a trial on a few tokens succeeds: long texts may
+take another path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP = "headscope.families"
 
 @contextlib.contextmanager
 def taps(modules: Sequence[nn.Module]) -> Generator[None]:
-    """Of a model, which is the first of its modules."""
+    """The name of a model, which is the first of its modules."""
     with contextlib.ExitStack() as undo:
         for family in _families():
             if getattr(family, "PLAIN_TORCH", False) and _of_transformers(modules[0]):
@@ -38,7 +38,7 @@ def taps(modules: Sequence[nn.Module]) -> Generator[None]:
 
 
 def withholds_values(model: nn.Module) -> bool:
-    """Whether some module of the model is of a family whose values are not always to be had."""
+    """Whether some module of the model belongs to a family whose values cannot always be read."""
     asked = [one.withholds_values for one in _families() if hasattr(one, "withholds_values")]
     return any(withholds(module) for module in model.modules() for withholds in asked)
 

@@ -25,7 +25,7 @@ def taps(module: nn.Module) -> contextlib.AbstractContextManager[None] | None:
 
 
 def withholds_values(module: nn.Module) -> bool:
-    """Keys counted twice are shown once, so that weights times values are not what is written."""
+    """Keys counted twice are shown once, so weights times values do not give the output."""
     return type(module).__name__ in _SPARSE
 
 

@@ -23,7 +23,7 @@ def taps(module: nn.Module) -> contextlib.AbstractContextManager[None] | None:
 
 
 class _Translate(Watch):
-    """Asks the module for its weights, shows them dense, hands back what the caller asked for."""
+    """Asks the module for its weights, shows them dense, and returns what the caller asked for."""
 
     def before(self, given: dict[str, Any]) -> None:
         self._asked = bool(given.get("output_attentions"))
@@ -37,7 +37,7 @@ class _Translate(Watch):
         real = ~given["is_index_masked"]
         scores = values = None
         if self.scores_wanted:
-            if not bool(is_global.any()):  # global queries look at values of another projection
+            if not bool(is_global.any()):  # global queries use values of another projection
                 values = self._heads(given["hidden_states"], "value")
             reach = (output[1].shape[-1] - (output[2].shape[2] if len(output) > 2 else 0) - 1) // 2
             scores = self._scores(given["hidden_states"], is_global, real, reach)
@@ -49,8 +49,8 @@ class _Translate(Watch):
         return (result, *output[1:]) if self._asked else (result,)
 
     def _scores(self, hidden: Tensor, is_global: Tensor, real: Tensor, reach: int) -> Scores:
-        """Global queries meet keys of another projection: both stand side by side where there are
-        any, and each query is zero in the half that is not its own."""
+        """Global queries meet keys of another projection. Both sets of keys are put side by side,
+        and each query is zero in the half that is not its own."""
         queries = hidden.shape[1]
         q, k = self._heads(hidden, "query"), self._heads(hidden, "key")
         dim = q.shape[-1]

@@ -1,4 +1,4 @@
-"""Families that are refused: what they compute is no map of the tokens they are given.
+"""Families that are refused: their weights are not a map of the tokens they are given.
 
 CPM-Ant puts a learnt prompt before every text, which takes a share of every query's attention, and
 takes the last positions of a padded text for the real ones. The decoder of T5Gemma 2 shares one

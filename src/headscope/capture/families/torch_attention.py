@@ -1,4 +1,4 @@
-"""torch's own attention module: what it computes, with its heads apart.
+"""torch's own attention module, read head by head.
 
 `nn.MultiheadAttention` is asked for the weights of every head, whatever its caller asked for, and
 its projections are taken again for q, k and v. The fused paths that torch takes in evaluation mode
