@@ -10,6 +10,7 @@ import pytest
 import headscope as hs
 from headscope.corpus.text.segments import Segment
 from headscope.statistics.discovery import discover, measurable, register_statistics
+from headscope.statistics.significance import FEWEST
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.measure import Measurer
 from headscope.surveys.options import Options
@@ -26,6 +27,7 @@ TEXTS = [
     ("red green blue house tree, that it was in of one two three red green.", None),
     ("the cat sat on the cat", "the mat and the cat"),
     ("a tree", None),
+    ("he ran to the house and the dog sat", "it was a red house"),
 ]
 SEGMENTS = [Segment(number, number, *pair) for number, pair in enumerate(TEXTS)]
 OURS = [s for s in discover().values() if type(s).__module__.startswith("headscope.statistics.")]
@@ -90,11 +92,12 @@ def test_values_are_those_of_the_formulas(scope, tables):
                 rows["value"].to_numpy().reshape(shape), values.mean(0), atol=2e-5, rtol=2e-5
             )
             assert (rows["count"] == len(values)).all()
-            if len(values) > 1:
+            error = np.full(shape, np.nan)  # too few documents tell no error
+            if len(values) >= FEWEST:
                 error = values.std(0, ddof=1) / np.sqrt(len(values))
-                np.testing.assert_allclose(
-                    rows["error"].to_numpy().reshape(shape), error, atol=2e-5, rtol=1e-3
-                )
+            np.testing.assert_allclose(
+                rows["error"].to_numpy().reshape(shape), error, atol=2e-5, rtol=1e-3
+            )
             checked.add(name)
     assert len(checked) >= 12
 

@@ -17,7 +17,6 @@ from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
 from headscope.files import TABLES, atomic_path
 from headscope.results import HeadResult, HeadTable, tidy
-from headscope.statistics.significance import FEWEST
 
 if TYPE_CHECKING:
     from headscope.capture import Kind
@@ -56,8 +55,6 @@ class AtlasComparison(HeadResult):
         joined = joined[~joined["measure"].str.contains(":")]
         error = np.hypot(joined["error"], joined["error_other"])
         change = joined["value_other"] - joined["value"]
-        few = joined[["count", "count_other"]].min(axis=1) < FEWEST  # too few to trust the error
-        error = error.where(~few, np.nan)
         frame = joined[["kind", "layer", "head", "measure", "count", "other_layer", "other_head"]]
         return tidy(frame.assign(value=change, error=error, z=change / error))
 

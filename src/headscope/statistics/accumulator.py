@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.statistics.significance import Replicates
+from headscope.statistics.significance import FEWEST, Replicates
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Accumulator(Protocol):
         ...
 
     def result(self) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Value, standard error over documents, and number of documents, per head."""
+        """Value, standard error over documents (NaN below `FEWEST`), their number, per head."""
         ...
 
 
@@ -92,7 +92,7 @@ class Moments:
         value = np.where(self.count > 0, self.mean, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             error = np.sqrt(self.deviations / (self.count - 1) / self.count)
-        return value, np.where(self.count > 1, error, np.nan), self.count
+        return value, np.where(self.count >= FEWEST, error, np.nan), self.count
 
 
 class BootstrapAccumulator:

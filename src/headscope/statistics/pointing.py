@@ -13,6 +13,7 @@ from headscope.arguments import need_items, need_reading
 from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
 from headscope.results import HeadResult
+from headscope.statistics.significance import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +181,8 @@ def _table(part: Part, found: Sequence[dict[str, Floats]]) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for name in found[0]:
         values = np.stack([one[name] for one in found])
-        spread = values.std(axis=0, ddof=1) if len(found) > 1 else np.full(layers.shape, np.nan)
+        enough = len(found) >= FEWEST
+        spread = values.std(axis=0, ddof=1) if enough else np.full(layers.shape, np.nan)
         columns = {
             "kind": part.kind, "layer": layers.ravel(), "head": heads.ravel(), "measure": name,
             "value": values.mean(axis=0).ravel(), "error": spread.ravel() / np.sqrt(len(found)),

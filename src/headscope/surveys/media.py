@@ -14,6 +14,7 @@ from headscope.media.picture import Picture, open_picture
 from headscope.media.sound import Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.of_media import media_values
+from headscope.statistics.significance import FEWEST
 from headscope.surveys.corpus import SOUNDS
 from headscope.surveys.table import COLUMNS, Survey
 
@@ -128,7 +129,7 @@ def _survey(sums: Sums, metadata: dict[str, Any]) -> Survey:
         layers, heads = np.meshgrid(*map(np.arange, total.shape), indexing="ij")
         mean = total / np.maximum(count, 1)
         spread = np.maximum(squares / np.maximum(count, 1) - mean**2, 0.0)
-        error = np.where(count > 1, np.sqrt(spread / np.maximum(count - 1, 1)), np.nan)
+        error = np.where(count >= FEWEST, np.sqrt(spread / np.maximum(count - 1, 1)), np.nan)
         columns = [kind, layers, heads, measure, mean, error, count.astype(int)]
         flat = {
             column: value.ravel() if isinstance(value, np.ndarray) else value

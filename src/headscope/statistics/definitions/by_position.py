@@ -11,6 +11,7 @@ from headscope.statistics.accumulator import Accumulator, Array
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
+from headscope.statistics.significance import FEWEST
 from headscope.statistics.statistic import Statistic
 
 MOST = 256  # documents kept
@@ -50,6 +51,7 @@ class MapSample:
             # the standard error of a ratio of means, to first order
             residual = moved - value * whole
             error = np.sqrt((residual**2).sum(axis=0) / (kept - 1) / kept) / whole.mean(axis=0)
+        error = np.where(kept >= FEWEST, error, np.nan)
         return value, error, np.full(heads, kept, dtype=np.int64)
 
     def _keep(self, documents: NDArray[np.int64], maps: NDArray[np.float32]) -> None:
