@@ -1,8 +1,8 @@
-"""Every activation by its name: read it, or put another in its place while the model runs.
+"""Every activation by its name: read it, or replace it while the model runs.
 
-The names are those of NAMES in every family, of the stack that answers; `.3` at the end means layer
-3 alone. Where in the model an activation is, is found by running it (`wiring`), not by a family's
-spelling. docs/reference/activations.md has the table.
+NAMES holds the names; they are the same in every family and refer to the stack that answers. `.3`
+at the end means layer 3 alone. `wiring` finds an activation's module by running the model, not by a
+family's spelling. docs/reference/activations.md has the table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.text.tokenise import Text
 
-Function = Callable[..., Tensor | None]  # the activation, and its layer if it takes two -> another
+Function = Callable[..., Tensor | None]  # (activation) or (activation, layer) -> the replacement
 AT_CALLS = ("attention.q", "attention.k", "attention.v", "attention.weights")
 NAMES: dict[str, tuple[tuple[str, ...], str]] = {
     "stream.before": (("token", "stream"), "the residual stream as a layer is given it"),
@@ -58,14 +58,14 @@ READ_ONLY = ("norm.scale",)
 
 @dataclass(frozen=True)
 class NamedEdit:
-    """An edit of one activation, of one layer or of all; part of a scope's edits."""
+    """An edit of one activation, in one layer or in all; part of a scope's edits."""
 
     name: str
     layer: int | None  # None: every layer
     function: Function
 
     def __call__(self, call: Call) -> Tensor | Queries | Call | None:
-        """Of what a call shows: q, k, v and weights."""
+        """Edit q, k, v or the weights of a call."""
         if self.name not in AT_CALLS or not self.of(call.layer):
             return None
         own = _shown(call, self.name)
@@ -86,7 +86,7 @@ class NamedEdit:
 
     @property
     def of_input(self) -> bool:
-        """Whether it is what a module is given, not what it gives."""
+        """Whether the activation is a module's input rather than its output."""
         return self.name in ("stream.before", "attention.heads", "mlp.inner")
 
     def of(self, layer: int) -> bool:
@@ -106,7 +106,7 @@ class NamedEdit:
 
     @contextlib.contextmanager
     def standing(self, scope: Scope) -> Generator[None]:
-        """Stand in for the modules at which the activation is, while the block runs."""
+        """Hook the activation's modules while the block runs."""
         if self.name in AT_CALLS:
             yield
             return
@@ -121,7 +121,7 @@ class NamedEdit:
 
 
 def _shown(call: Call, name: str) -> Tensor:
-    """What a call shows by that name; weights without having the model make them too."""
+    """A call's activation of that name; weights are computed here, so that the model need not."""
     if name == "attention.weights":
         if call.q is None:
             return call.weights
@@ -149,7 +149,7 @@ Around = Callable[[Callable[..., Any], Callable[[Tensor], Tensor]], Callable[...
 
 
 def _modules(scope: Scope, found: Wiring, layer: int, name: str) -> list[tuple[nn.Module, Around]]:
-    """The modules at which a layer's activation is, and what stands in for each."""
+    """The modules of a layer's activation, and the hook for each."""
     whole = found.stack.layers[layer]
     writers = [one for one in found.cuts[layer] if id(one) in found.writers]
     heads = [one for one in writers if _kind(found, one) == found.stack.kind]
@@ -262,7 +262,7 @@ def parsed(scope: Scope, name: str) -> tuple[str, int | None]:
     return base, int(last) if last else None
 
 
-# Reading: edits that keep what they are shown and change nothing.
+# Reading: edits that record activations and change nothing.
 
 
 @dataclass
@@ -274,7 +274,7 @@ class _Kept:
 
 
 def read_activations(scope: Scope, text: Text | list[Text], names: Iterable[str]) -> xr.Dataset:
-    """One pass under the scope's edits that keeps what is named, and nothing else."""
+    """The named activations of one pass under the scope's edits; nothing else is kept."""
     import xarray as xr
 
     names = names if isinstance(names, str) else tuple(names)
@@ -307,14 +307,14 @@ def read_activations(scope: Scope, text: Text | list[Text], names: Iterable[str]
 
 
 def _stacked(scope: Scope, name: str, kept: _Kept, texts: int) -> NDArray[np.float32]:
-    """text layer …: what was kept of every layer."""
+    """text layer …: an activation of every layer."""
     if not kept.by_layer:
         raise HeadscopeError(f"{scope.name} does not expose {name} while it runs.")
     norms = name.startswith("norm.scale")
     each = [
         torch.stack(some, dim=1) if norms else some[-1] for _, some in sorted(kept.by_layer.items())
     ]
-    if each[0].dim() == 2:  # OPT's MLP is given the tokens of all texts in one row
+    if each[0].dim() == 2:  # OPT's MLP receives the tokens of all texts in one row
         each = [one.reshape(texts, -1, one.shape[-1]) for one in each]
     if len({one.shape for one in each}) > 1:
         raise HeadscopeError(
@@ -325,7 +325,7 @@ def _stacked(scope: Scope, name: str, kept: _Kept, texts: int) -> NDArray[np.flo
 
 
 def _blank(values: NDArray[np.float32], dims: tuple[str, ...], lengths: list[int]) -> None:
-    """NaN where texts shorter than the longest were padded."""
+    """NaN at the padding of texts shorter than the longest."""
     for row, length in enumerate(lengths):
         for axis, dim in enumerate(dims):
             if dim in PADDED and length < values.shape[axis + 2]:
@@ -334,8 +334,7 @@ def _blank(values: NDArray[np.float32], dims: tuple[str, ...], lengths: list[int
 
 
 def mean_outputs(scope: Scope, off: Disabled, given: object) -> NamedEdit:
-    """Heads give their mean output, whatever they attend to: over all tokens of some texts, or
-    means that were computed before (layer head size)."""
+    """Heads give their mean output over some texts, or given means (layer head size)."""
     kind = wiring(scope).stack.kind
     if off.kind != kind:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""What can be done with a model: every ability that some families lack, tried once."""
+"""Which functions work for a model: each that some families lack is tried once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def capabilities(scope: Scope) -> dict[str, str | None]:
     Returns
     -------
     dict
-        By the name of a function: None where it can be called, else the sentence with which it
-        refuses the model. Functions that are not listed work for every model that can be read.
+        By function name: None if it works, else the sentence of the error it raises. Functions that
+        are not listed work for every model that can be read.
 
     Examples
     --------

@@ -42,10 +42,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Step:
-    """An arrow from what wrote to what was written into.
+    """An arrow from a writer to what it wrote into.
 
-    `value` is a part of the logit or of the score relative to the mean key, and `share` is of
-    that whole; for `attends` both are the attention weight.
+    `value` is a part of the logit or of the score relative to the mean key, and `share` of that
+    whole; for `attends` both are the attention weight.
     """
 
     source: str
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """A small graph; `json` and `networkx` give it to others."""
+    """A small graph; `json` and `networkx` export it."""
 
     model: str
     tokens: tuple[str, ...]
@@ -169,13 +169,13 @@ def trace(
     text
         What the model reads.
     target, position
-        The answer that is followed, as in `hs.attribute`; the likeliest by default.
+        The answer to follow, as in `hs.attribute`; the likeliest by default.
     heads
-        Heads that are followed from the answer, those that raise it most.
+        How many heads are followed from the answer: those that raise it most.
     writers
-        Writers of each query and of each key that are named.
+        How many writers are named for each query and each key.
     depth
-        How often a head among the writers is followed in its turn.
+        How many times a head among the writers is followed in turn.
 
     Returns
     -------
@@ -235,7 +235,7 @@ class _Graph:
         return self.node(Node(name, writer.part, position, token, writer.layer, writer.head))
 
     def follow(self, writer: Writer, query: int, depth: int, key: int | None = None) -> None:
-        """What a head attended to from a query (its strongest key by default), and why."""
+        """What a head attended to from a query (by default its strongest key), and why."""
         if (writer, query) in self._followed:
             return
         self._followed.add((writer, query))

@@ -1,9 +1,9 @@
-"""A normalisation with its scale frozen: what it does to this very input, as a linear map.
+"""A normalisation with its scale frozen: its effect on this input, as a linear map.
 
-Layer normalisation and its root-mean-square sister are x ↦ γ ⊙ (x − mean) / size + β, with or
-without the mean. Once the size is held at what it was, that is linear, and a logit falls apart
-into a sum. What γ, β and the mean are is found by trying the module on three vectors, so that no
-family's spelling of them (Gemma's 1 + γ, T5's missing β) has to be known.
+Layer normalisation and RMS normalisation are x ↦ γ ⊙ (x − mean) / size + β, with or without the
+mean. With the size frozen the map is linear, and a logit becomes a sum. γ, β and whether the mean
+is subtracted are found by running the module on three vectors, so that no family's spelling
+(Gemma's 1 + γ, T5's missing β) has to be known.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from torch import Tensor, nn
 from headscope.errors import HeadscopeError
 from headscope.models.own_thread import forward_of
 
-LARGE = 100.0  # beside this the ε of a norm is nothing
+LARGE = 100.0  # so large that a norm's ε does not matter
 
 
 def is_norm(module: nn.Module) -> bool:
     name = type(module).__name__
-    if "WeightNorm" in name:  # of a convolution's weights (wav2vec 2): the stream does not pass it
+    if "WeightNorm" in name:  # it normalises a convolution's weights (wav2vec 2), not the stream
         return False
     return "Norm" in name and not any(True for _ in module.children())
 
 
 def tried(forward: Callable[..., Any], like: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """γ, β, and whether the mean is taken off, for vectors of the size of `like`'s."""
+    """γ, β, and whether the mean is subtracted, for vectors of the size of `like`'s."""
     swing = torch.ones(like.shape[-1], device=like.device)
     swing[::2] = -1.0
     swing = swing - swing.mean()
@@ -44,7 +44,7 @@ def tried(forward: Callable[..., Any], like: Tensor) -> tuple[Tensor, Tensor, bo
 
 @dataclass(frozen=True)
 class NormCall:
-    """What entered a frozen norm and what left it, in the pass's graph, and the norm itself."""
+    """A frozen norm with its input and output in the pass's graph."""
 
     entered: Tensor
     left: Tensor
@@ -52,7 +52,7 @@ class NormCall:
 
 
 class FrozenNorm:
-    """Stands in for a norm: the same numbers, with the gradient of the frozen map."""
+    """Replaces a norm: the same numbers, with the gradient of the frozen map."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class FrozenNorm:
         note_call: Callable[[NormCall], None] | None = None,
     ) -> None:
         self._module = module
-        self._each = each  # a bias for every example of a batch, so that each has its own slope
+        self._each = each  # one bias per example, so that each has its own gradient
         self._forward: Callable[..., Any] = forward_of(module)
         self._note_bias = note_bias
         self._note_call = note_call

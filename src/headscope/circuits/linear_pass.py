@@ -1,9 +1,8 @@
 """One pass in which a model's answer is a plain sum of what was written into its stream.
 
-Norms stand frozen, and what every module with weights gives is taken as given, so that between
-the writers and the answer only additions and linear maps remain. The numbers are the model's own.
-Of a long text that is written to at every position, while one is asked: what is written elsewhere
-need not be kept.
+Norms are frozen and the output of every module with weights is a constant, so that only additions
+and linear maps remain between the writers and the answer. The numbers are the model's own. Of a
+long text, only the requested positions are kept.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
 
-FEW = 8  # queries whose weights are made at once and kept
+FEW = 8  # queries whose weights are computed at once and kept
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ class Leaf:
     layer: int | None  # None: before the first layer or after the last
     module: nn.Module | None
     value: Tensor  # b t hidden, or a bias
-    given: Tensor | None  # what the writer was given: the heads' outputs, for a projection
-    whole: bool = True  # t is every position; else the rows that were asked for
+    given: Tensor | None  # the writer's input: the heads' outputs, for a projection
+    whole: bool = True  # t is every position; else the requested rows
 
     def at(self, rows: Tensor, tensor: Tensor) -> Tensor:
-        """Of something as long as the value, what belongs to the rows (b r) asked for."""
+        """The requested rows (b r) of a tensor as long as the value."""
         return picked(tensor, rows) if self.whole and tensor.dim() == 3 else tensor
 
     @property
@@ -90,8 +89,8 @@ def trace(
     """Run the scope's model under its edits; gradients reach the leaves and nothing else.
 
     With `at` (b, or b r), the output layer `wrapped` is run at those positions alone. With `rows`
-    (b r), writers are leaves at these positions alone; the embeddings, the first leaf, are one
-    everywhere.
+    (b r), writers are leaves at these positions alone; the embeddings, the first leaf, always keep
+    every position.
     """
     found = Trace()
     layers = wiring.stack.layers
@@ -147,7 +146,7 @@ def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class _Cut:
-    """Stands in for a module with weights: what it gives is taken as given."""
+    """Replaces a module with weights: its output becomes a constant."""
 
     found: Trace
     layer: int
@@ -164,7 +163,7 @@ class _Cut:
         given = args[0].detach() if args and isinstance(args[0], Tensor) else None
         start = self.found.start
         if start is not None and output.shape[-1] != start.value.shape[-1]:
-            return output  # a gate (of Qwen2-MoE's shared expert): it scales what another writes
+            return output  # a gate (Qwen2-MoE's shared expert) scales another module's output
         along = start is not None and output.shape[:-1] == start.value.shape[:-1]
         if self.rows is None or not along or output.dim() != 3:
             value = output.detach().requires_grad_()
@@ -220,7 +219,7 @@ def _seen(
 
 
 def _weights(call: Call, rows: Tensor) -> Tensor:
-    """b h r s: of each example its own rows."""
+    """b h r s: each example's own rows."""
     if len(rows) == 1:
         return weight_rows(call, rows[0])
     asked, at = rows.unique(return_inverse=True)
@@ -229,6 +228,6 @@ def _weights(call: Call, rows: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _weights_now(call: Call, rows: Tensor) -> Callable[[Tensor], Tensor]:
-    """Made while the call is at hand: of a long text its q and k are too much to keep."""
+    """The weights, computed during the call: a long text's q and k are too large to keep."""
     made = _weights(call, rows).detach()
     return lambda _: made

@@ -26,8 +26,8 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
     """How much of each token is in each token after a layer's attention block.
 
     Norms of Σ_h α_ij v_j W_h, with the residual x_i where i = j, through the norm that follows
-    where there is one (Kobayashi et al. 2021). All heads of a layer together: the residual is of
-    no single head.
+    where there is one (Kobayashi et al. 2021). All heads of a layer together, because the residual
+    belongs to no single head.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
     Returns
     -------
     dict
-        For each layer an array, tokens × tokens: row i says what token i is made of.
+        For each layer an array, tokens × tokens: row i holds what token i is made of.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What heads write: α·v·W_O per head, query and key, with no vector per edge kept.
+"""What heads write: α·v·W_O per head, query and key, without a stored vector per edge.
 
-A head's output at a query is Σ_j α_ij v_j W_h. From α, v and W_h every edge's vector, norm and
-projection can be had on demand, so none of the T × T × hidden numbers is ever stored.
+A head's output at a query is Σ_j α_ij v_j W_h. α, v and W_h give every edge's vector, norm and
+projection on demand, so that T × T × hidden numbers are never stored.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class LayerOutputs:
     weights: Tensor  # h t s
     values: Tensor  # g s d
     projection: Tensor  # h d hidden
-    bias: Tensor | None  # hidden, written once whatever the heads do
-    written: Tensor  # t hidden, as the model's projection gave it
+    bias: Tensor | None  # hidden, added once
+    written: Tensor  # t hidden, the output of the model's projection
 
     def __repr__(self) -> str:
         queries, keys = self.weights.shape[1:]
@@ -67,7 +67,7 @@ class LayerOutputs:
 
     @property
     def norms(self) -> Tensor:
-        """h s: ‖v_j W_h‖, how long a vector the head would move from each key."""
+        """h s: ‖v_j W_h‖, the length of the vector the head would move from each key."""
         flat = self.projection.reshape(-1, self.projection.shape[-1])
         return head_norms(flat, self.values[None], self.heads)[0]
 
@@ -114,7 +114,7 @@ def head_outputs(scope: Scope, text: Text, text_pair: Text | None = None) -> Out
 
 
 def one_text(scope: Scope, text: Text, text_pair: Text | None) -> Mapping[str, Tensor]:
-    """The model's inputs; of two stacks, `text_pair` is what the decoder reads."""
+    """The model's inputs; with two stacks, the decoder reads `text_pair`."""
     need_one_text(text)
     if scope.encoder_decoder:
         return encode_both(scope, [text], [text_pair])[0].inputs
@@ -122,7 +122,7 @@ def one_text(scope: Scope, text: Text, text_pair: Text | None) -> Mapping[str, T
 
 
 def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
-    """The same, for inputs of one example that are ready for the model."""
+    """The outputs for one example's model inputs."""
     if next(iter(inputs.values())).shape[0] != 1:
         raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
     WRITTEN.of(scope)

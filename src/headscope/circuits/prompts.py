@@ -1,8 +1,8 @@
-"""Prompts and the positions in them that have a name: from a list of texts, or from a table.
+"""Prompts with named positions, from a list of texts or from a table.
 
-A table's text may be a template: `{S2}` stands for the row's column `S2` and gives the position of
-what it was filled with that name; `{S2=IO}` fills in the column `IO` under the name `S2`. A column
-of whole numbers names a token of each row.
+A table's text may be a template: `{S2}` is filled from the row's column `S2`, and its position gets
+that name; `{S2=IO}` fills in the column `IO` under the name `S2`. A column of whole numbers names a
+token of each row.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Where = int | tuple[int, int]  # a token's number, or the characters that it ends
 MARKER = re.compile(r"\{(\w+)(?:=(\w+))?\}")
-END = "end"  # where the answer stands: every prompt has it
+END = "end"  # the answer's position, which every prompt has
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A text, and where its named positions are."""
+    """A text with its named positions."""
 
     text: Text
     marks: tuple[tuple[str, Where], ...] = ()
@@ -62,7 +62,7 @@ class Prompt:
 
 
 def is_table(given: object) -> bool:
-    """Whether that is a table: a data frame, columns by name, or rows with names."""
+    """Whether the value is a table: a data frame, columns by name, or rows with names."""
     if isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "to_dict")):
         return True
     rows = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0

@@ -1,4 +1,4 @@
-"""The measures that circuits give, as the registry knows them."""
+"""Registers the measures of circuits."""
 
 from __future__ import annotations
 

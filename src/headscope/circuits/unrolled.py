@@ -1,7 +1,7 @@
 """A model that runs one module as several layers, with a module for every layer.
 
-Circuits tell layers apart by their modules. ALBERT keeps one group of weights and runs it again and
-again; its copy here has the same parameters, not others like them, in as many modules as layers.
+Circuits tell layers apart by their modules. ALBERT runs one group of weights again and again; its
+copy here shares those parameters between as many modules as layers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _copy(model: Any) -> Any:
 
 
 def _with_config(kept: dict[int, Any], made: Any) -> dict[int, Any]:
-    """What copies share: parameters, and the configuration that capture switches."""
+    """Copies share parameters and the configuration that capture switches."""
     return {**kept, id(made.config): made.config}
 
 

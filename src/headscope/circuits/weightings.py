@@ -1,10 +1,10 @@
-"""Attention weighted by what it carries, for any view to draw in place of α.
+"""Attention weighted by what it moves, for any view to draw instead of α.
 
-norm    ‖α_ij v_j W_h‖: how much is moved, not only how hard is looked (Kobayashi et al. 2020)
-logit   |α_ij v_j W_h · u|: how much of it lies along the direction u of a token's logit
+norm ‖α_ij v_j W_h‖: how much is moved, not only the weight (Kobayashi et al. 2020)
+logit   |α_ij v_j W_h · u|: the part of it along the direction u of a token's logit
 
-Both are α times a number per head and key, so that is all a reading keeps of them; they are shown
-as shares of the largest of the reading, and said to be.
+Both are α times a number per head and key, so a reading stores only that number. Views show and
+label them as shares of the reading's largest value.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Factor = Literal["norm", "logit"]
 BOTH: tuple[Factor, ...] = ("norm", "logit")
 Factors = dict[tuple[Kind, int], NDArray[np.float32]]  # h s
-AT_ONCE = {"cpu": 2**26, "cuda": 2**30}  # bytes of weights; a GPU wants few large steps
+AT_ONCE = {"cpu": 2**26, "cuda": 2**30}  # bytes of weights; a GPU is faster in few large steps
 
 
 def with_weightings(
@@ -155,7 +155,7 @@ def weigh(
     target: Target = None,
     position: int | None = None,
 ) -> Reading:
-    """The reading of that text with one weighting more."""
+    """The reading of that text with one more weighting."""
     if by == "norm":
         title, (factors, most) = "norm of what is moved", _norms(scope, text, text_pair)
     elif by == "logit":
@@ -171,7 +171,7 @@ def weigh(
             number: factors[kind, number] for number in part.numbers if (kind, number) in factors
         }
         if len(own) < len(part.numbers):
-            continue  # what an encoder attends to reaches a decoder's answer by no straight way
+            continue  # what an encoder attends to has no direct path to a decoder's answer
         if any(one.shape[-1] != len(part.key) for one in own.values()):
             raise BadInput("The text's tokens differ from the reading's; read the text again.")
         made = Weighting(title, most or 1.0, own)
@@ -194,7 +194,7 @@ def _norms(scope: Scope, text: Text, text_pair: Text | None) -> tuple[Factors, f
 def _towards(
     scope: Scope, asked: Question, target: Target
 ) -> tuple[tuple[str, ...], tuple[Factors, float]]:
-    """|v_j W_h · u| with u the answer's direction as the answering position has it."""
+    """|v_j W_h · u| with u the answer's direction at the answering position."""
     wired = wiring(scope)
     solved = solve(scope, wired, [asked], [target])
     directions: dict[tuple[Kind, int], Tensor] = {}  # hidden
@@ -204,7 +204,7 @@ def _towards(
             here = leaf.at(solved.rows, slope)[0, -1].float()
             directions[projection.kind, projection.layer] = here
     names = answer_labels(scope, asked, solved.ids[0])
-    del solved  # and with it what the pass kept: the values come from another, layer by layer
+    del solved  # frees the pass: the values come from another, layer by layer
 
     def factor(call: Call) -> Tensor | None:
         direction = directions.get((call.kind, call.layer))
@@ -225,7 +225,7 @@ def _weighed(
     inputs: Mapping[str, Tensor],
     factor: Callable[[Call], Tensor | None],
 ) -> tuple[Factors, float]:
-    """A pass in which every call is weighed by itself (h s) and let go; None leaves one out."""
+    """Weigh every call of a pass (h s) and release it; None leaves a call out."""
     _ = scope.description  # watches which module takes the heads' outputs
     factors: Factors = {}
     most = 0.0
@@ -244,9 +244,8 @@ def _weighed(
 @stopped_safely()
 @torch.no_grad()
 def _largest(call: Call, factor: Tensor) -> float:
-    """The largest α_ij times the factor of head and key (h s), which is not negative: so each key
-    is asked for its largest α first. Some queries at a time, where the model makes their weights by
-    themselves."""
+    """The largest α_ij times the factor of head and key (h s), in blocks of queries if possible.
+    The factor is not negative, so each key's largest α suffices."""
     at_once = AT_ONCE.get(factor.device.type, AT_ONCE["cpu"])
     if call.q is None or call.map_bytes <= at_once:
         return _most(call.weights[0].amax(1), factor)

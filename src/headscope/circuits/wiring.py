@@ -1,8 +1,8 @@
-"""What in a model writes into the residual stream, found by running it on a few tokens.
+"""Which modules write into the residual stream, found by running the model on a few tokens.
 
-Inside a layer every module with weights of its own, norms apart, is a cut: what it gives is taken
-as given. A cut whose output still reaches the model's answer is a writer: the output projection
-of some heads, or the last map of an MLP. No family is named here.
+Inside a layer every module with weights of its own, except norms, is a cut: its output becomes a
+constant. A cut whose output reaches the model's answer is a writer: the output projection of some
+heads, or the last map of an MLP. No family is named here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Projection:
-    """Where the heads of one attention module are written from."""
+    """The output projection of one attention module's heads."""
 
     kind: Kind
     layer: int
@@ -39,7 +39,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The stack that answers, its cuts by layer, and which of them write."""
+    """The stack that answers, its cuts by layer, and which cuts are writers."""
 
     stack: Stack
     cuts: tuple[tuple[nn.Module, ...], ...]  # per layer
@@ -49,7 +49,7 @@ class Wiring:
     before_attention: dict[int, nn.Module]  # the norm that feeds an attention module
     after_projection: dict[int, nn.Module]  # the norm a projection's output goes through
     last_norm: nn.Module | None  # between the last layer and the output layer
-    transformed: bool  # something else with weights stands there too (BERT's transform)
+    transformed: bool  # another module with weights is there too (BERT's transform)
 
     def layer_of(self, module: nn.Module) -> int | None:
         for number, layer in enumerate(self.stack.layers):
@@ -89,7 +89,7 @@ def _find(scope: Scope) -> Wiring:
         _check_one_stream(scope, traced.hidden)
         leaves = [leaf for leaf in traced.leaves if leaf.module is not None]
         values = [leaf.value for leaf in leaves]
-        if not values:  # I-BERT's modules hand on numbers and their scales
+        if not values:  # I-BERT's modules pass numbers with their scales
             raise HeadscopeError(
                 f"{scope.name} writes into its stream with modules headscope does not know, so "
                 f"what its "
@@ -107,7 +107,7 @@ DECOMPOSED = Ability(("attribute", "mixing", "score", "with_weightings"), "decom
 
 
 def _check_one_stream(scope: Scope, hidden: list[Tensor]) -> None:
-    """ProphetNet's decoder hands on a stream for every word ahead, one after another."""
+    """Raise an error for ProphetNet, whose decoder has one stream per word ahead."""
     trial = trial_inputs(scope.model)
     tokens = trial.get("decoder_input_ids", trial.get("input_ids"))
     if tokens is not None and len(hidden[0]) != len(tokens):  # XLNet: tokens before examples
@@ -124,7 +124,7 @@ def _check_one_stream(scope: Scope, hidden: list[Tensor]) -> None:
 
 
 def _cuts(layer: nn.Module) -> list[nn.Module]:
-    """The innermost modules with weights; one that also holds others is cut at those."""
+    """The innermost modules with weights."""
     return [
         module
         for module in layer.modules()
@@ -150,12 +150,12 @@ def _norms_beside(
 ) -> tuple[dict[int, nn.Module], dict[int, nn.Module]]:
     """Which norm feeds each attention module, and which takes each projection's output.
 
-    Told by the very tensors that pass between them. A norm outside the attention's own layer made
-    the stream itself (BERT normalises after adding) and is none in front of it.
+    Found by the identity of the tensors passed between them. A norm outside the attention's own
+    layer made the stream itself (BERT normalises after adding) and does not count as one before it.
     """
     before: dict[int, nn.Module] = {}
     after: dict[int, nn.Module] = {}
-    made: list[tuple[Tensor, nn.Module]] = []  # kept alive, so that identity means something
+    made: list[tuple[Tensor, nn.Module]] = []  # kept alive, so that ids stay unique
     written: list[tuple[Tensor, int]] = []
 
     def norm_ran(module: nn.Module, given: Any, output: Any) -> None:
@@ -187,7 +187,7 @@ def _norms_beside(
 def _at_the_end(
     scope: Scope, stack: Stack, norms: tuple[nn.Module, ...]
 ) -> tuple[nn.Module | None, bool]:
-    """The last norm to run between the last layer and the output layer, and whether more does."""
+    """The last norm between the last layer and the output layer, and whether more runs there."""
     inside = {id(part) for layer in stack.layers for part in layer.modules()}
     output_layer: Any = getattr(scope.model, "get_output_embeddings", lambda: None)()
     if output_layer is None:
@@ -224,7 +224,7 @@ def _run_once(scope: Scope, handles: list[Any]) -> None:
 
 
 def _head_size(model: Any, call: Call) -> int:
-    """Of a family read at its softmax: the hidden size shared out among the heads."""
+    """The head size in a family read at its softmax: the hidden size divided by the heads."""
     hidden = getattr(model.config, "hidden_size", None)
     return int(hidden or model.get_input_embeddings().weight.shape[-1]) // call.heads
 

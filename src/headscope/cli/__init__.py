@@ -24,13 +24,13 @@ from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import remembered, was_asked
 
-# typer has a click of its own in newer versions and the package of that name in older ones
+# newer versions of typer carry their own click, older ones use the package
 _MISUSE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-MOST_SAID = 200  # characters of somebody else's message
+MOST_SAID = 200  # characters of another library's message
 _QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_VERBOSITY": "error",  # every retry would be told
+    "HF_HUB_VERBOSITY": "error",  # it would print every retry
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
 _SETTINGS = ("HF_", "TRANSFORMERS_", "TORCH", "OMP_", "MKL_", "MPL", "CUDA_", "TOKENIZERS_", "RAY_",
@@ -50,11 +50,11 @@ Examples:
 
 
 class _Told(int):
-    """An exit code whose reason has been said."""
+    """An exit code whose reason was printed."""
 
 
 class _Stoppable(TyperGroup):
-    """The commands; a stop says what is kept, where typer would leave without a word."""
+    """The commands; a stop prints what is in the checkpoint, where typer would print nothing."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -65,7 +65,7 @@ class _Stoppable(TyperGroup):
 
 
 class _Bounded(TyperCommand):
-    """A command whose whole numbers are ones that something could have so many of."""
+    """A command that limits its whole numbers to sensible sizes."""
 
     def invoke(self, ctx: Any) -> Any:
         for name, value in ctx.params.items():
@@ -116,16 +116,16 @@ def _every_command(app: typer.Typer) -> Iterator[Any]:
 
 
 def main() -> None:
-    """Run a command; whatever goes wrong ends in one sentence and an exit code."""
+    """Run a command; every failure ends in one sentence and an exit code."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     sys.unraisablehook = _quiet_about_ctrl_c
     _open_streams()
     try:
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # one more, while the first was being told
+    except KeyboardInterrupt:  # a second one, while the first was reported
         code = _ended("Stopped.", 130)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is done: another one need not be told
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is done: ignore another one
     if _busy_behind():
         sys.stdout.flush()
         sys.stderr.flush()
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Streams that the caller closed become empty ones; no letter is too odd to be printed."""
+    """Replace closed streams, and print characters that the encoding lacks as escapes."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  for good
@@ -144,13 +144,13 @@ def _open_streams() -> None:
 
 
 def _quiet_about_ctrl_c(dropped: Any) -> None:
-    """Python drops a Ctrl-C that comes in a destructor and prints it; a run remembers it."""
+    """Silence Python's message about a Ctrl-C during a destructor: the run remembers it."""
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)
 
 
 def _busy_behind() -> bool:
-    """Whether threads of the app may still be in torch, which aborts when they are torn down."""
+    """Whether threads of the app may still run torch, which aborts if they are ended."""
     names = ("headscope start", "AnyIO worker thread")
     return any(thread.name.startswith(names) for thread in threading.enumerate())
 
@@ -163,9 +163,9 @@ def run(words: list[str]) -> int:
                 code = build()(args=words, standalone_mode=False) or 0
             except Exception as error:
                 if was_asked() and not isinstance(error, typer.Abort):
-                    raise KeyboardInterrupt from error  # somebody took it for a fault of their own
+                    raise KeyboardInterrupt from error  # another library caught it
                 raise
-        if code == 130 and not isinstance(code, _Told):  # typer leaves without a word
+        if code == 130 and not isinstance(code, _Told):  # typer exits without a message
             return _ended("Stopped.", 130)
         return int(code)
     except BadInput as error:
@@ -174,7 +174,7 @@ def run(words: list[str]) -> int:
         return _ended(str(error), 1)
     except KeyboardInterrupt as stop:
         return _ended(str(stop) or "Stopped.", 130)
-    except typer.Abort as error:  # what click makes of Ctrl-C, and of a file that ends too soon
+    except typer.Abort as error:  # click's error for Ctrl-C, and for a file that ends too soon
         stop = error.__cause__
         if isinstance(stop, EOFError):
             return _ended(f"A file ended too soon ({stop}); it is damaged or only half there.", 1)
@@ -191,14 +191,14 @@ def run(words: list[str]) -> int:
 
 
 def unforeseen(error: Exception) -> str:
-    """The last net: what nobody foresaw, in a sentence."""
+    """An unforeseen error in one sentence."""
     said = " ".join(str(error).split())[:MOST_SAID]
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or said}; look at the file, its folder and the disk."
     if isinstance(error, MemoryError) or "out of memory" in said.lower():
         return "There is not enough memory; give a smaller --limit, --max-tokens or model."
-    for name, value in os.environ.items():  # libraries read their settings there and stumble
+    for name, value in os.environ.items():  # libraries fail when they read their settings there
         if value and name.startswith(_SETTINGS) and repr(value) in said:
             return f"The environment variable {name} is {value!r}, which fails here; unset it."
     if sys.flags.optimize > 1:

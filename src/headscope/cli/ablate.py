@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.edits.importance import Importance
 
 
-# what these modes need cannot be typed
+# these modes need arrays, which cannot be typed
 MODES = tuple(
     name for name in names("headscope.edits.modes") if name not in ("given", "emphasis", "weight")
 )
@@ -59,9 +59,9 @@ def ablate(
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
-    """Disable every head and every layer in turn, and see what that does to a task's score.
+    """Disable every head and every layer in turn, and measure a task's score.
 
-    Run the same command again after a stop and it goes on where it was.
+    A stopped run resumes with the same command.
 
     Examples:
 

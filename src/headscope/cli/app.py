@@ -109,7 +109,7 @@ def serve(
     atlas: str | None = None,
     tour: str | None = None,
 ) -> None:
-    """The page answers at once; torch is imported and models are opened behind it."""
+    """The page answers at once; torch and the models load in the background."""
     import threading
 
     import uvicorn
@@ -135,12 +135,12 @@ def serve(
             known.scope(known.default)
             session = session_over(known, None if atlas is None else Atlas.load(atlas), steps)
             session.against = known.second
-        except (HeadscopeError, OSError) as error:  # the command ends with it
+        except (HeadscopeError, OSError) as error:  # the command fails with it
             failures.append(error)
             threading.Timer(UNTIL_SEEN, stop).start()
             raise
         if plain:
-            with contextlib.suppress(HeadscopeError):  # the page says so at its next question
+            with contextlib.suppress(HeadscopeError):  # the page shows it at its next request
                 made(session)
         stage.doing = None
         threading.Thread(target=open_others, args=(known,), name=STARTING, daemon=True).start()
@@ -177,7 +177,7 @@ def settings() -> dict[str, Any]:
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    """What to open: an address that this machine has, with the token where one is asked for."""
+    """The address to open: one of this machine's, with the token if one is needed."""
     import socket
 
     name = "localhost" if host == LOOPBACK else socket.gethostname() if host in EVERYWHERE else host
@@ -193,13 +193,13 @@ def _own_names(host: str) -> set[str]:
         return set()
     name = socket.gethostname()
     found = {name.lower()}
-    with contextlib.suppress(OSError):  # where its own name leads nowhere, --allow-host names it
+    with contextlib.suppress(OSError):  # if its own name cannot be resolved, use --allow-host
         found |= {str(entry[4][0]).split("%")[0] for entry in socket.getaddrinfo(name, None)}
     return found
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Take the port now, so that a taken one is said in a sentence."""
+    """Open the port now, so that a taken one raises an error of one sentence."""
     import socket
 
     if not host.strip():

@@ -18,8 +18,8 @@ from headscope.cli.shared.console import err, open_scope, out, say_written
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
 
-COMPARED = 0.125  # share of the queries by which heads are compared
-MUCH_UNKNOWN = 0.1  # of all tokens, from where on it is told
+COMPARED = 0.125  # share of the queries used to compare heads
+MUCH_UNKNOWN = 0.1  # share of all tokens that causes a warning
 
 
 def register(app: typer.Typer) -> None:
@@ -55,8 +55,8 @@ def atlas(
 ) -> None:
     """Measure every head of a model over a corpus and keep the examples behind the numbers.
 
-    The file holds excerpts of the corpus unless --no-text is given. Run the same command again
-    after a stop and it goes on where it was.
+    The file holds excerpts of the corpus unless --no-text is given. A stopped run resumes with the
+    same command.
 
     Examples:
 
@@ -117,7 +117,7 @@ def _summary(found: Atlas, tokenizer: Any) -> None:
 
 
 def _unknown(found: Atlas, tokenizer: Any) -> float:
-    """The share of tokens of the kept texts that the vocabulary has no name for."""
+    """The share of the kept texts' tokens that are unknown to the vocabulary."""
     texts: list[Any] = list(found.frame("documents")["ids"])
     number = getattr(tokenizer, "unk_token_id", None)
     if not texts or number is None:

@@ -55,9 +55,9 @@ def attribute(
 ) -> None:
     """Decompose a prediction into what each head, MLP and embedding added to it.
 
-    Without -o the strongest parts are printed; with it the picture (.html, .svg, .png, .pdf) or
-    the table (.parquet, .csv) is written. Of a table of prompts means with intervals are given;
-    its columns answer and wrong are the targets.
+    Without -o the strongest parts are printed; with it the picture (.html, .svg, .png, .pdf) or the
+    table (.parquet, .csv) is written. For a table of prompts the command gives means with
+    intervals; its columns answer and wrong are the targets.
 
     Examples:
 
@@ -103,7 +103,7 @@ def attribute(
 def _table(
     text: str, text_pair: str | None, inputs: bool, output: Path | None
 ) -> dict[str, Sequence[str | int]] | None:
-    """The columns of a table of prompts; None where the text is a text."""
+    """The columns of a table of prompts; None if the text is not a table."""
     if not text.lower().endswith(TABLES):
         return None
     if text_pair is not None or inputs:

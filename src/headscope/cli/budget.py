@@ -50,10 +50,10 @@ def budget(
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
-    """Find which key-value heads need the whole cache, and which live with a sink and a window.
+    """Find which key-value heads need the whole cache, and which need only a sink and a window.
 
-    Half of the texts choose the heads, the other half reports what they cost. Run the same command
-    again after a stop and it resumes.
+    Half of the texts choose the heads; the other half measures the cost. A stopped run resumes with
+    the same command.
 
     Examples:
 
@@ -91,7 +91,7 @@ def budget(
 
 
 def _lines(found: Budget) -> list[str]:
-    """What was found, in sentences."""
+    """The findings in sentences."""
     rows: Any = found.curve
     held = rows[rows["texts"] == "held out"]
     best = held[held["order"] == "exact"].iloc[0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headscope.checkpoints.result import OverCheckpoints
 
 SHOWN = 8
-FRAMES = 24  # of the page's scatter, at most
+FRAMES = 24  # most frames of the page's scatter
 
 
 def register(app: typer.Typer) -> None:

@@ -21,7 +21,7 @@ from headscope.errors import BadInput
 Score = Literal["copying", "composition", "copy_suppression", "successor", "name_mover",
                 "retrieval", "positional", "rare_word", "massive_activation"]  # fmt: skip
 ON_TEXTS = ("positional", "rare_word", "massive_activation")
-TEXTS = 100  # read unless told otherwise
+TEXTS = 100  # read by default
 
 
 def register(app: typer.Typer) -> None:

@@ -12,7 +12,7 @@ from headscope.cli.shared.checks import check_data, check_figure, check_numbers,
 from headscope.cli.shared.console import draw, err, open_scope, out, say_written
 from headscope.errors import BadInput
 
-SHOWN = 5  # changes of two atlases that are told
+SHOWN = 5  # changes between two atlases that are printed
 
 
 def register(app: typer.Typer) -> None:
@@ -45,8 +45,8 @@ def compare(
 ) -> None:
     """Compare two models of one shape head by head: what did fine-tuning change?
 
-    Writes one row per head; with statistics, a second table beside it (…-statistics.csv). Run
-    the same command again after a stop and it goes on where it was.
+    Writes one row per head; with statistics, a second table beside it (…-statistics.csv). A stopped
+    run resumes with the same command.
 
     Examples:
 
@@ -82,7 +82,7 @@ def compare(
 
 
 def _atlas(name: str) -> bool:
-    """A file or folder of any name that is one, or what was meant as one."""
+    """Whether the path is an atlas, or ends like one."""
     from headscope.atlas.file import is_atlas
 
     return name.endswith((".atlas", ".zip")) or is_atlas(name)
@@ -104,7 +104,7 @@ def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -
     )
     try:
         changed: Any = found.changed(SHOWN).itertuples()
-    except BadInput as why:  # the table is written all the same
+    except BadInput as why:  # the table is still written
         err.print(str(why), highlight=False)
         changed = ()
     for row in changed:

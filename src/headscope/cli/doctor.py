@@ -1,4 +1,4 @@
-"""`headscope doctor`: versions, devices and what works here, to read or to put into a report."""
+"""`headscope doctor`: versions, devices and what works here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Say what is installed, what can be computed on, and whether a first reading works.
+    """Print what is installed, which devices can be used, and whether a first reading works.
 
-    Paste its output into a report of something that went wrong.
+    Paste the output into a bug report.
 
     Example:
 
@@ -86,13 +86,13 @@ def _front_end() -> str:
 
 
 def _first_reading() -> tuple[bool, str]:
-    """The bundled model on a short sentence: whatever is wrong with an installation shows here."""
+    """Read a short sentence with the bundled model: a broken installation fails here."""
     import headscope as hs
 
     try:
         reading = hs.load().read("The cat sat on the mat.")
         rows = reading.attention.sum("key")
-    except Exception as error:  # a broken installation fails in ways nobody has listed
+    except Exception as error:  # a broken installation can fail in any way
         return False, f"failed: {type(error).__name__}: {error}"
     size = reading.attention.sizes
     return True, (

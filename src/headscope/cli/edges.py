@@ -38,7 +38,7 @@ def edges(
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
-    """Find the circuit behind an answer: which part of the model tells which other part what.
+    """Find the circuit behind an answer: which parts of the model feed which others.
 
     Every edge gets a score from a few gradients. Circuits of growing size are then run exactly,
     with all other edges as on the corrupted prompt. The map is a drawing of the circuit. A stopped

@@ -1,4 +1,4 @@
-"""`headscope emphasise`: what a model says when heads look at a span more."""
+"""`headscope emphasise`: a model's answer when heads attend more to a span."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def emphasise(
     restart: options.Restart = False,
     output: Annotated[Path | None, options.output("The chosen heads: .parquet or .csv")] = None,
 ) -> None:
-    """Emphasise words of a text for some heads, and see what the model says before and after.
+    """Emphasise words of a text for some heads, and print the model's answers before and after.
 
     With --examples, every head is tried alone on half of the examples, and the best are tested on
     the other half beside random heads.

@@ -43,9 +43,9 @@ def find(
 ) -> None:
     """Find the heads that attend from one thing to another.
 
-    Of the queries that fit and see a key that fits, the mean attention to such keys (score; of each
-    text first, then of all texts), beside uniform attention (lift), with its standard error over
-    documents, and whether it is clear of chance.
+    The score is the mean attention from fitting queries to fitting keys, averaged within each text,
+    then over texts. Lift compares it with uniform attention. The standard error is over documents,
+    and p says whether the score exceeds chance.
 
     Examples:
 
@@ -68,14 +68,14 @@ def find(
     }  # fmt: skip
     found: Any = find_heads(scope, corpus, query, key, limit=limit, **asked)
     clear = int(found["clear"].sum())
-    if found["p"].isna().all():  # a warning has said why
+    if found["p"].isna().all():  # a warning explained it
         out.print(f"Attention of {len(found)} heads, not tested against chance:")
     else:
         out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
     rows: Any = found.head(top).itertuples()
     for row in rows:
         named = row.kind if len(scope.kinds) > 1 else ""
-        error = f" ± {row.error:.3f}" if row.error == row.error else ""  # one text has no spread
+        error = f" ± {row.error:.3f}" if row.error == row.error else ""  # a single text has none
         out.print(
             f"  {named} {row.layer}-{row.head}".rstrip()
             + f"   {row.score:.3f}{error}   lift {row.lift:.1f}"

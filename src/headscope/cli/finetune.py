@@ -1,4 +1,4 @@
-"""`headscope finetune`: train a model on a task, as the paper does unless told otherwise."""
+"""`headscope finetune`: train a model on a task, by default as in the paper."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def finetune(
 ) -> None:
     """Fine-tune a model on a task and save it as an ordinary model folder.
 
-    A stopped run goes on where it was when the same command is given again. Where the data has a
-    development set, the model is scored on it beside two baselines.
+    A stopped run resumes with the same command. If the data has a development set, the model is
+    scored on it beside two baselines.
 
     Examples:
 

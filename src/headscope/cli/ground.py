@@ -1,4 +1,4 @@
-"""`headscope ground`: which document an answer was taken from, and whether from any."""
+"""`headscope ground`: which document an answer came from, if any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 ENDINGS = (".html", ".svg", ".png", ".pdf", ".parquet", ".csv")
-OPENED = 3000  # tokens up to which a page carries the heads' attention too
+OPENED = 3000  # longest context, in tokens, whose page includes the heads' attention
 SHOWN = 5  # sources printed for each sentence
 
 
@@ -73,11 +73,11 @@ def ground(
     restart: options.Restart = False,
     output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
 ) -> None:
-    """Measure what an answer took from which document, and whether from any.
+    """Measure how much of an answer came from which document, if any.
 
     The verdict on each sentence is printed; -o writes a page (.html), a figure (.svg, .png, .pdf)
-    or the numbers (.parquet; .csv: three tables). With --log, many finished requests are read
-    again, one after another, into one table.
+    or the numbers (.parquet; .csv: three tables). With --log, the command reads many finished
+    requests and writes one table.
 
     Examples:
 
@@ -137,7 +137,7 @@ def ground(
 
 
 def _weights(scope: Scope, path: Path | None, seed: int) -> Any:
-    """Head weights from a file; one that is not there yet is made."""
+    """Head weights from a file; a missing file is created."""
     if path is None:
         return None
     from headscope.grounding.learned import HeadWeights, fit_head_weights

@@ -1,4 +1,4 @@
-"""`headscope models`: what is bundled, and what can be read of a model."""
+"""`headscope models`: the bundled models, and what headscope can read of a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def models(
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
-    """Say how a model's attention can be read, and what of it.
+    """Print how headscope reads a model's attention, and what it can read.
 
     Examples:
 
@@ -72,7 +72,7 @@ def models(
 
 
 def _say_refusals(scope: Any) -> None:
-    """What functions would answer for this model."""
+    """Print the errors that functions would raise for this model."""
     from headscope.circuits.capabilities import capabilities
 
     by_sentence: dict[str, list[str]] = {}
@@ -88,12 +88,12 @@ def _say_refusals(scope: Any) -> None:
 
 
 def _say_bundled() -> None:
-    """What the model without a name is, and where one can read more of it."""
+    """Print what the bundled model is and where its documentation is."""
     from headscope.models.open import ABOUT, ABOUT_NAMED, BUNDLED
 
     megabytes = sum(path.stat().st_size for path in BUNDLED.iterdir()) / 1e6
     out.print(f"bundled         {ABOUT}; {megabytes:.0f} MB")
-    # a path is one word: it must not be broken at the edge of the terminal
+    # a path must not be wrapped at the edge of the terminal
     out.print(f"model card      {BUNDLED / 'README.md'}", soft_wrap=True)
     for name, about in ABOUT_NAMED.items():
         out.print(f"comes along     -m {name}: {about}")

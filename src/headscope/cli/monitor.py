@@ -1,4 +1,4 @@
-"""`headscope monitor`: heads that tell supported answers or injected prompts, and their scores."""
+"""`headscope monitor`: heads that detect supported answers or injected prompts."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def build(
 ) -> None:
     """Make labelled examples from documents: pairs of a true and a false one.
 
-    "context": the answer is a sentence that stands in a document, or was taken away from it.
-    "injected": an instruction stands in a document, or a harmless sentence.
+    "context": the answer is a sentence that is in a document, or was removed from it. "injected": a
+    document contains an instruction, or a harmless sentence.
 
     Examples:
 
@@ -111,7 +111,7 @@ def score(
     trust_remote_code: options.TrustRemoteCode = False,
     limit: options.Limit = None,
 ) -> None:
-    """Score every conversation of a file by a monitor, in one forward pass each.
+    """Score every conversation in a file by a monitor, in one forward pass each.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`headscope patch`: proof by patching, over pairs of prompts."""
+"""`headscope patch`: patching over pairs of prompts."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def patch(
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
-    """Put parts of a run on a clean prompt into a run on a corrupted one, and see what comes back.
+    """Put parts of a run on a clean prompt into a run on a corrupted one, and measure the answer.
 
-    A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
-    Run the same command again after a stop and it goes on where it was.
+    A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks generate 50.
+    A stopped run resumes with the same command.
 
     Examples:
 

@@ -52,7 +52,7 @@ def patterns(
     output: Annotated[Path, options.output("The table: .csv or .parquet")] = Path("heads.csv"),
     restart: options.Restart = False,
 ) -> None:
-    """Score every head on every pattern, and label those that hold.
+    """Score every head on every pattern, and label the heads that show one.
 
     The table has a row per head and pattern: score, lift over uniform attention, key-permutation
     null, standard error, p, and whether the head earns the label. With --kinds it has a row per
@@ -96,7 +96,7 @@ def _say_scores(frame: Any) -> None:
     held: Any = in_order(frame)
     heads = held.groupby(["kind", "layer", "head"]).ngroups
     every = frame.groupby(["kind", "layer", "head"]).ngroups
-    if frame["p"].isna().all():  # a warning has said why
+    if frame["p"].isna().all():  # a warning explained it
         out.print(f"No label can be given to the {every} heads from so few segments.")
         return
     out.print(f"{heads} of {every} heads labelled, on {frame.attrs['segments']} segments:")

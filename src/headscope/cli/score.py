@@ -1,4 +1,4 @@
-"""`headscope score`: why a head looked there, by what wrote the query and what the key."""
+"""`headscope score`: why a head attended there, by what wrote the query and the key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIGURES = (".svg", ".png", ".pdf")
 ENDINGS = (*FIGURES, ".parquet", ".csv")
-SHOWN = 6  # writers printed of each side
+SHOWN = 6  # writers printed for each side
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def score(
     trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
 ) -> None:
-    """Decompose an attention score by what wrote the query and what wrote the key.
+    """Decompose an attention score by what wrote the query and the key.
 
     The command prints the embeddings, heads and MLPs that wrote most of the score.
     With -o it writes a figure (.svg, .png, .pdf) or a table (.parquet, .csv).

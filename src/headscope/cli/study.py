@@ -33,8 +33,8 @@ def study(
 ) -> None:
     """Run a paper's experiments on a model and write the report.
 
-    Finished steps are kept in a folder beside the report until it is written: run the same command
-    again after stopping it, and it goes on where it was.
+    Finished steps are saved beside the report until it is written; a stopped run resumes with the
+    same command.
 
     Examples:
 

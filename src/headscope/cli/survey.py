@@ -68,7 +68,7 @@ def survey(
 ) -> None:
     """Measure every head of a model over a corpus.
 
-    Run the same command again after a stop and it goes on where it was.
+    A stopped run resumes with the same command.
 
     Examples:
 
@@ -93,7 +93,7 @@ def survey(
     from headscope.statistics.discovery import choose
     from headscope.surveys.run import survey as measure
 
-    choose(chosen)  # a name that nobody knows is said at once
+    choose(chosen)  # an unknown name raises at once
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "segments": segments, "stride": stride, "max_tokens": max_tokens, "limit": limit,

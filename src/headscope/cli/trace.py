@@ -31,7 +31,7 @@ def trace(
     trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[Path | None, options.output(".json")] = None,
 ) -> None:
-    """Follow a prediction backwards: the heads that made it, what they read, who wrote that.
+    """Follow a prediction backwards: the heads that made it, what they read, and what wrote that.
 
     Examples:
 

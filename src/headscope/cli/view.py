@@ -169,10 +169,10 @@ def _show(
     reading: Reading,
     name: str,
     asked: dict[str, Any],
-    sent: tuple[str, str | None],  # the theme and the bytes of a page
+    sent: tuple[str, str | None],  # the page's theme and budget in bytes
     output: Path | None,
 ) -> None:
-    """The picture, the reading itself, or, without a file, its strongest weights."""
+    """Write the picture or the reading; without a file, print the strongest weights."""
     if output is not None and output.suffix == ".safetensors":
         reading.save(output)
         say_written(output)
@@ -191,7 +191,7 @@ def _show(
 
 
 def _check(name: str, output: Path | None) -> None:
-    """What can be wrong is said before a model is opened."""
+    """Check the arguments before a model is opened."""
     if name not in VIEWS:
         raise BadInput(f"--view is one of {', '.join(VIEWS)}, not {name!r}.")
     if output is not None:
@@ -201,7 +201,7 @@ def _check(name: str, output: Path | None) -> None:
 def _conversation(
     text: str | None, documents: list[Path], messages: Path | None, answer: str | None, more: int
 ) -> dict[str, Any]:
-    """Messages, documents and the answer; nothing where none was given."""
+    """Messages, documents and the answer; None if none was given."""
     if not documents and messages is None:
         if answer is not None:
             raise BadInput("--answer belongs to --document or --messages.")
@@ -220,7 +220,7 @@ def _conversation(
 def _media(
     text: str | None, text_pair: str | None, image: list[Path] | None, audio: Path | None, more: int
 ) -> dict[str, Any]:
-    """Pictures and sounds, opened before a model is; a text is needed where there are none."""
+    """Open pictures and sounds before the model; without them a text is needed."""
     if not image and audio is None:
         if text is None:
             raise BadInput("Give a text to read, or --image or --audio.")
@@ -247,7 +247,7 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _selection(name: str, **asked: Any) -> dict[str, Any]:
-    """What was asked for, under the names the view has for it; what it cannot use is refused."""
+    """The selection under the view's names; options that the view cannot use raise an error."""
     import inspect
 
     from headscope.views import discover
@@ -290,7 +290,7 @@ Memory = Annotated[
 
 @dataclass(frozen=True)
 class Narrowing:
-    """What was asked for, checked before a model is opened."""
+    """The selection, checked before a model is opened."""
 
     layers: tuple[int, ...] | None
     queries: tuple[int, int] | None

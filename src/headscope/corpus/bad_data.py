@@ -11,8 +11,8 @@ from headscope.errors import BadInput
 
 Choice = Literal["skip", "refuse"]
 
-LONGEST_NUMBER = 15  # digits of a place in a text
-KEPT = 200  # faults kept in words; the rest are only counted, so memory stays flat
+LONGEST_NUMBER = 15  # most digits of a position in a text
+KEPT = 200  # most faults kept as sentences; the rest are only counted, so memory stays flat
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fault:
 
 @dataclass
 class Faults:
-    """What was wrong with the data read so far, and what to do about it."""
+    """The faults in the data read so far, and whether to skip them or raise."""
 
     choice: Choice = "skip"
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -40,25 +40,25 @@ class Faults:
             raise BadInput(f"bad_data= is 'skip' or 'refuse', not {self.choice!r}.")
 
     def note(self, kind: str, where: str, message: str) -> None:
-        """Count a fault, or stop there when the user chose to refuse bad data."""
+        """Count a fault, or raise if the user chose to refuse bad data."""
         if self.choice == "refuse":
             fault = Fault(kind, where, message)
             raise BadInput(f"{fault}; correct the data, or choose to skip bad data.")
         self.remark(kind, where, message)
 
     def remark(self, kind: str, where: str, message: str) -> None:
-        """Count what is left out though nothing is wrong with it."""
+        """Count an item that is left out although it is valid."""
         self.counts[kind] += 1
         if len(self.kept) < KEPT:
             self.kept.append(Fault(kind, where, message))
 
     def add(self, other: Faults) -> None:
-        """Take over what another reading of data found."""
+        """Add the faults that another pass found."""
         self.counts.update(other.counts)
         self.kept.extend(other.kept[: KEPT - len(self.kept)])
 
     def described(self) -> dict[str, Any]:
-        """As JSON, to be kept by a run."""
+        """As JSON, for a run's checkpoint."""
         kept = [[fault.kind, fault.where, fault.message] for fault in self.kept]
         return {"choice": self.choice, "counts": dict(self.counts), "kept": kept}
 
@@ -79,7 +79,7 @@ class Faults:
 
 
 def unreadable(text: str) -> bool:
-    """Whether a text holds half a character: a byte that was no UTF-8, or a lone surrogate."""
+    """Whether a text has a lone surrogate, such as from a byte that was not UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -88,5 +88,5 @@ def unreadable(text: str) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """A number written in digits, if it is one that counts something; `²` is a digit to some."""
+    """A whole number written in ASCII digits, or None; `²` counts as a digit for str.isdigit."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None

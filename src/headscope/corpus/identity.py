@@ -1,4 +1,4 @@
-"""What tells a corpus from every other: its content, whatever kind of thing it is."""
+"""A corpus is identified by its content."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def corpus_identity(corpus: Any) -> str | None:
 
 
 def reads_once(corpus: Any) -> bool:
-    """Whether reading it uses it up: standard input, a pipe, a generator."""
+    """Whether it can be read only once: standard input, a pipe, a generator."""
     if isinstance(corpus, (str, Path)):
         return str(corpus) == "-" or (not is_uri(corpus) and Path(corpus).is_fifo())
     return isinstance(corpus, Iterator)
 
 
 def data_identity(value: Any) -> Any:
-    """An option or argument: a path by the content behind it, everything else by its own."""
+    """An argument's identity: a path's is its file's content, any other value's is its own."""
     if isinstance(value, Mapping):
         return {str(name): data_identity(one) for name, one in value.items()}  # pyright: ignore
     is_path = isinstance(value, (str, Path)) and (is_uri(value) or Path(value).exists())

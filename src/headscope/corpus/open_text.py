@@ -1,11 +1,11 @@
-"""Text files opened safely: what is no UTF-8 text is refused in a sentence, never mangled.
+"""Text files opened safely: text that is not UTF-8 raises an error and is never garbled.
 
-Single bytes that are not UTF-8 in a file that otherwise is come through as lone surrogates, which
-no text can hold; who reads the lines leaves those out and counts them (see `bad_data.unreadable`).
+Single bad bytes in a UTF-8 file become lone surrogates; readers leave out and count lines that
+contain them (see `bad_data.unreadable`).
 
-Files may be compressed, and lie in an object store or behind another file system, named as Ray
-names them: `s3://bucket/folder`, `gs://…`, `hdfs://…` and `file:///…` are opened by Arrow,
-everything else (`memory://`, `https://…`, `abfs://…`) by fsspec and the package it asks for.
+Files may be compressed, and in an object store or another file system, with Ray's spelling of URIs:
+`s3://bucket/folder`, `gs://…`, `hdfs://…` and `file:///…` are opened by Arrow, everything else
+(`memory://`, `https://…`, `abfs://…`) by fsspec and the package it needs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_uri(given: object) -> bool:
 
 
 def files_at(uri: str, endings: tuple[str, ...]) -> list[StoredFile]:
-    """The file of that name, or all of a folder that have one of the endings, by name."""
+    """The file of that name, or the files of a folder with one of the endings, by name."""
     from pyarrow import fs
 
     store, root, quoted = _opened(uri)
@@ -80,7 +80,7 @@ def files_at(uri: str, endings: tuple[str, ...]) -> list[StoredFile]:
 
 
 def open_at(uri: str) -> Any:
-    """A file of bytes that can be read from any place in it."""
+    """A file of bytes that can be read from any position."""
     store, path, _ = _opened(uri)
     try:
         return store.open_input_file(path)
@@ -89,19 +89,19 @@ def open_at(uri: str) -> Any:
 
 
 def name_of(uri: str) -> str:
-    """The last part of the name, which says by its ending what the file holds."""
+    """The last part of the name; its ending tells the format."""
     return PurePosixPath(uri.partition("?")[0]).name
 
 
 def _opened(uri: str) -> tuple[Any, str, bool]:
-    """The file system, the path in it, and whether names in URIs are quoted there."""
+    """The file system, the path in it, and whether its URIs quote names."""
     import pyarrow
     from pyarrow import fs
 
     try:
         return *fs.FileSystem.from_uri(uri), True
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
-        pass  # of a kind that Arrow does not know
+        pass  # Arrow does not know this kind of URI
     except OSError as error:
         raise BadInput(f"{uri} cannot be opened ({_first_line(error)}).") from error
     import fsspec
@@ -118,9 +118,9 @@ def _first_line(error: BaseException) -> str:
 
 
 DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
-SNIFFED = 1 << 16  # bytes looked at before anything is read as text
-PATIENCE = 3.0  # seconds a pipe may take until somebody writes into it
-STRAY = 0.05  # the share of lines with foreign bytes up to which a file is UTF-8 with faults
+SNIFFED = 1 << 16  # bytes inspected before a file is read as text
+PATIENCE = 3.0  # seconds to wait for a pipe's writer
+STRAY = 0.05  # a file with a larger share of lines with bad bytes is not UTF-8
 
 _MARKS = {
     b"PK\x03\x04": "a ZIP archive, as Word and Excel files are",
@@ -139,7 +139,7 @@ _MARKS = {
 
 
 class Lines(Iterator[str]):
-    """The lines of an open text; a fault of the file ends them in a sentence that names it."""
+    """The lines of an open text; a read error becomes one that names the file."""
 
     def __init__(self, name: str, text: IO[str]) -> None:
         self.name, self._text = name, text
@@ -149,14 +149,14 @@ class Lines(Iterator[str]):
             return next(self._text)
 
     def read(self) -> str:
-        """All that is left."""
+        """The rest of the text."""
         with said(self.name):
             return self._text.read()
 
 
 @contextlib.contextmanager
 def said(name: str | Path) -> Generator[None]:
-    """Around reading a file: what goes wrong becomes a sentence about it."""
+    """While a file is read: errors become one sentence that names it."""
     try:
         yield
     except DAMAGED as error:
@@ -165,14 +165,14 @@ def said(name: str | Path) -> Generator[None]:
             f"or copy it again."
         ) from error
     except OSError as error:
-        if error.strerror is None:  # what bz2 says of data that is none
+        if error.strerror is None:  # bz2's error for data that is not bz2
             raise BadInput(f"{name} is damaged ({error}); download or copy it again.") from error
         raise BadInput(f"{name} cannot be read ({error.strerror}).") from error
 
 
 @contextlib.contextmanager
 def open_lines(path: Path | str, newline: str | None = None) -> Generator[Lines]:
-    """The lines of a file, unpacked where its name says that it is compressed."""
+    """The lines of a file, decompressed if its name says so."""
     name = _name(path)
     with contextlib.ExitStack() as stack:
         with said(path):
@@ -186,7 +186,7 @@ def open_lines(path: Path | str, newline: str | None = None) -> Generator[Lines]
 
 @contextlib.contextmanager
 def open_part(path: Path | str, name: str, start: int, end: int) -> Generator[Lines]:
-    """The lines between two places of a file that is not compressed."""
+    """The lines between two positions of an uncompressed file."""
     with said(path), opened(path) as data:
         data.seek(start)
         part = data.read(end - start)
@@ -194,7 +194,7 @@ def open_part(path: Path | str, name: str, start: int, end: int) -> Generator[Li
 
 
 def opened(path: Path | str, patience: float = PATIENCE) -> Any:
-    """The bytes of a file of this machine, or of a URI; to be used in a `with`."""
+    """The bytes of a local file or a URI; a context manager."""
     return open_at(str(path)) if is_uri(str(path)) else _open(Path(path), patience)
 
 
@@ -207,13 +207,13 @@ def _name(path: Path | str) -> str:
 
 
 def standard_input() -> Lines:
-    """What is piped into the command, read as any file is."""
+    """Standard input, read like any file."""
     data: Any = getattr(sys.stdin, "buffer", None)
     return as_text("standard input", data) if data is not None else Lines("it", sys.stdin)
 
 
 def as_text(name: str, data: IO[bytes], newline: str | None = None) -> Lines:
-    """Bytes as lines of text, once a look at the first of them says that they are text."""
+    """Bytes as lines of text, after a check that the first ones are text."""
     with said(name):
         held: Any = data if hasattr(data, "peek") else io.BufferedReader(data, SNIFFED)  # pyright: ignore
         start = _peek(held)
@@ -225,7 +225,7 @@ def as_text(name: str, data: IO[bytes], newline: str | None = None) -> Lines:
 
 
 def check_text(name: str | Path, start: bytes) -> None:
-    """Refuse what begins like something other than UTF-8 text."""
+    """Raise an error for bytes that do not begin like UTF-8 text."""
     for mark, what in _MARKS.items():
         if start.startswith(mark):
             raise BadInput(f"{name} is {what}; save it as plain UTF-8 text.")
@@ -236,7 +236,7 @@ def check_text(name: str | Path, start: bytes) -> None:
         raise BadInput(f"{name} is {what}; save it as plain UTF-8 text.")
     text = start.decode("utf-8", "surrogateescape")
     lines = [line for line in text.split("\n") if line.strip()]
-    # the last line is cut amid a character where more bytes follow
+    # if more bytes follow, the last character may be cut
     foreign = sum(_foreign(line) for line in (lines[:-1] if len(start) >= SNIFFED else lines))
     if foreign and foreign > STRAY * len(lines) and not _mostly_utf8(text):
         where = next(n for n, c in enumerate(text) if _foreign(c))
@@ -251,26 +251,26 @@ def _foreign(text: str) -> bool:
 
 
 def _mostly_utf8(text: str) -> bool:
-    """Whether well-formed characters beyond ASCII outnumber the bytes that are none."""
+    """Whether valid non-ASCII characters outnumber bad bytes."""
     beyond = sum(character > "\x7f" for character in text)
     foreign = sum("\udc80" <= character <= "\udcff" for character in text)
     return beyond - foreign > foreign
 
 
 def _peek(data: Any) -> bytes:
-    """The first bytes, left where they are."""
+    """The first bytes, without consuming them."""
     start: bytes = data.peek(SNIFFED)
     return start[:SNIFFED]
 
 
 def _open(path: Path, patience: float) -> Any:
-    """A file, or a pipe that somebody writes into; devices have no end and are refused."""
+    """A file, or a pipe with a writer; devices have no end and are refused."""
     kind = path.stat().st_mode
     if stat.S_ISREG(kind) or str(path) == os.devnull:
         return path.open("rb", SNIFFED)
     if not stat.S_ISFIFO(kind):
         raise BadInput(f"{path} is a device or a socket, not a file; give a file.")
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it plainly would wait for ever
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a plain open would wait for ever
     deadline = time.monotonic() + patience
     while not _has_writer(handle):
         if time.monotonic() > deadline:
@@ -284,13 +284,13 @@ def _open(path: Path, patience: float) -> Any:
 
 
 def _has_writer(handle: int) -> bool:
-    """Whether there is something to read from a pipe, or somebody who may yet write."""
+    """Whether a pipe has something to read, or a writer."""
     ready = select.poll()
     ready.register(handle, select.POLLIN)
     if ready.poll(0):
         return True
     try:
-        os.read(handle, 1)  # nothing is there to be lost
+        os.read(handle, 1)  # the pipe is empty, so nothing is lost
     except BlockingIOError:
         return True
     return False

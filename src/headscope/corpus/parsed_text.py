@@ -14,6 +14,6 @@ from headscope.corpus.treebanks.spacy_parse import parse_texts
 def parsed_text(
     path: str | Path, layout: Layout = "auto", bad_data: Choice = "skip"
 ) -> Iterator[Sentence]:
-    """spaCy's sentences of a text file; `layout` says what a document is, as in a survey."""
+    """A text file's sentences by spaCy; `layout` says what a document is, as in a survey."""
     documents = Reader(layout=layout).documents(path, Faults(bad_data))
     return parse_texts((document.text for document in documents), where=Path(path).name)

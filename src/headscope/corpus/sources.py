@@ -1,4 +1,4 @@
-"""Open data wherever it lies: a file, a compressed file, a folder or a tar archive."""
+"""Open data from a file, a compressed file, a folder or a tar archive."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def texts(path: str | Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Lin
 
 
 def there(path: str | Path) -> Path:
-    """The path, if there is something."""
+    """The path, if it exists."""
     try:
         if str(path) and Path(path).exists():
             return Path(path)
-    except (OSError, ValueError) as error:  # too long, or a zero byte amid it
+    except (OSError, ValueError) as error:  # too long, or contains a zero byte
         raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
     raise BadInput(f"There is no file or folder {str(path)!r}.")
 

@@ -1,7 +1,7 @@
-"""Tables: the columns of a file of rows, whatever its format.
+"""Tables: the columns of a file of rows, in any format.
 
-Which column holds the text, and which the second text, is told by name; the usual names are tried
-where none is given.
+The columns with the text and the second text are chosen by name; without names, the usual ones are
+tried.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TableRows:
 
     name: str
     columns: dict[str, list[str]]
-    classes: tuple[str, ...] | None = None  # where the file says how its classes are called
+    classes: tuple[str, ...] | None = None  # if the file names its classes
 
     @property
     def names(self) -> str:
@@ -40,7 +40,7 @@ class TableRows:
         return any(name in self.columns for name in usual)
 
     def column(self, asked: str | None, usual: Sequence[str], what: str) -> list[str]:
-        """The column asked for, or the first with a usual name."""
+        """The requested column, or the first with a usual name."""
         if asked is None:
             asked = next((name for name in usual if name in self.columns), None)
         if asked is None or asked not in self.columns:
@@ -71,7 +71,7 @@ def read_rows(source: str | Path, split: str) -> TableRows:
 
 
 def file_text(path: Path) -> str:
-    """A whole file, line ends inside quoted cells and all; what is no UTF-8 is refused."""
+    """A whole file, including line ends inside quoted cells; text that is not UTF-8 is refused."""
     with open_lines(path, newline="") as lines:
         text = lines.read()
     if unreadable(text):
@@ -81,7 +81,7 @@ def file_text(path: Path) -> str:
 
 
 def table_rows(path: Path, delimiter: str) -> TableRows:
-    """Rows of a delimited file; its first line is a header if no cell of it is a number or long."""
+    """Rows of a delimited file; its first line is a header if no cell is a number or long."""
     cells = list(cells_of(path.name, io.StringIO(file_text(path), newline=""), delimiter))
     if not cells:
         raise BadInput(f"{path.name} is empty.")
@@ -177,7 +177,7 @@ def _from_datasets(source: str | Path, split: str) -> TableRows:
 
 
 def dataset_rows(dataset: Any, name: str) -> TableRows:
-    """The columns of an open dataset; class numbers are written as the names it gives them."""
+    """The columns of an open dataset; class numbers become its class names."""
     columns: dict[str, list[str]] = {}
     classes: tuple[str, ...] | None = None
     for column in dataset.column_names:

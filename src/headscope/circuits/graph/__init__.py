@@ -1,1 +1,1 @@
-"""Circuits as edges: which part of a model speaks to which, and what so few of them explain."""
+"""Circuits as edges between parts of a model, and how much a few edges explain."""

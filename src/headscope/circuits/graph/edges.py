@@ -1,4 +1,4 @@
-"""A circuit with its faithfulness: edges by score, and how few of them explain the answer."""
+"""A circuit with its faithfulness: edges by score, and how many of them explain the answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_iden
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of all edges
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # shares of all edges
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -50,7 +50,7 @@ def edges(
     progress: bool | ProgressCallback = True,
     seed: int = 0,
 ) -> Edges:
-    """The circuit behind an answer: which part of the model tells which other part what.
+    """The circuit behind an answer: which parts of the model feed which others.
 
     Every edge from the embedding, a head or an MLP to a later head's queries, keys or values, an
     MLP or the logits gets a score from a few gradients. Circuits of growing size are then run
@@ -61,27 +61,27 @@ def edges(
     scope
         The model: a decoder whose stream is a plain sum (GPT-2, Llama, Qwen, GPT-NeoX and others).
     clean, corrupted, metric, answers
-        Prompts, metric and answers, as `patch` takes them.
+        As in `hs.patch`.
     steps
-        Gradients taken between the corrupted and the clean embeddings.
+        How many gradients are averaged between the corrupted and the clean embeddings.
     exact
         How many of the edges with the largest scores are also patched one by one.
     share
         The circuit is the smallest that brings back this share of the clean answer.
     sizes
-        Numbers of edges that are tried; by default ten shares of all edges, from 0.1 % on.
+        Numbers of edges to try; by default ten shares of all edges, from 0.1 % on.
     draws
-        Random circuits of the same size that it is compared with.
+        How many random circuits of the same size the circuit is compared with.
     limit
-        The first so many pairs alone.
+        How many pairs at most.
     output
-        A .parquet file for the result; a stopped run resumes from what lies beside it.
+        A .parquet file for the result; a stopped run resumes from the checkpoint beside it.
     restart
-        Forget what an earlier run left.
+        Whether to discard a stopped run's checkpoint.
     progress
         Whether to show progress, or a function that is called with it.
     seed
-        Of the random circuits and of the bootstrap.
+        Seed of the random circuits and of the bootstrap.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def edges(
 
 
 class _Work:
-    """All batches of pairs: scores and runs of circuits, each kept as soon as it is there."""
+    """All batches of pairs: scores and runs of circuits, each saved as soon as it is computed."""
 
     def __init__(
         self, scope: Scope, found: Streamed, members: list[PairBatch], run: Run, total: int
@@ -234,7 +234,7 @@ def _sizes(graph: StreamGraph, given: Sequence[int] | None) -> list[int]:
 
 
 def strongest(scores: Floats, graph: StreamGraph, size: int) -> Mask:
-    """The `size` edges whose scores are the largest, whatever their sign."""
+    """The `size` edges with the largest absolute scores."""
     kept = np.zeros(scores.shape, bool)
     for at in _in_order(graph, scores)[:size]:
         kept[at] = True

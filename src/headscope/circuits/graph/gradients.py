@@ -1,7 +1,8 @@
-"""Scores of all edges from a few gradients: integrated along the way from corrupted to clean.
+"""Scores of all edges from a few gradients, integrated from corrupted to clean.
 
-An edge's score is what its writer says otherwise on the clean prompt, times the slope of the metric
-in its reader's input, averaged over embeddings between the two prompts' (Hanna et al. 2024).
+An edge's score is the change of its writer's output from corrupted to clean, times the metric's
+gradient at its reader's input, averaged over embeddings between the two prompts' (Hanna et al.
+2024).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 class _Pass:
     """Tensors of one pass, in its graph."""
 
-    streams: list[Tensor] = field(default_factory=list[Tensor])  # what layers are given
+    streams: list[Tensor] = field(default_factory=list[Tensor])  # inputs of layers
     calls: dict[int, Call] = field(default_factory=dict[int, Call])
-    attended: list[Tensor] = field(default_factory=list[Tensor])  # what projections give
+    attended: list[Tensor] = field(default_factory=list[Tensor])  # outputs of projections
     mlps: list[Tensor] = field(default_factory=list[Tensor])
     end: Tensor | None = None
 
@@ -42,9 +43,9 @@ def edge_scores(
     written: tuple[Tensor, Tensor],
     steps: int,
 ) -> Tensor:
-    """r w: every edge's estimated part of clean − corrupted, summed over pairs.
+    """r w: every edge's estimated share of clean − corrupted, summed over pairs.
 
-    written: w b t m each, what every writer adds on the clean and on the corrupted prompts.
+    written: w b t m each, every writer's output on the clean and on the corrupted prompts.
     """
     clean, corrupted = written
     slopes: list[Tensor] = []
@@ -60,8 +61,8 @@ def edge_scores(
 def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> list[Tensor]:
     """r b t m for every layer's readers, then for the output layer: ∂metric / ∂ its input.
 
-    The stream is a sum, so its slope before an MLP is that after it and the MLP's own: one pass
-    back gives both, and the MLP's is their difference.
+    The stream is a sum, so its gradient before an MLP is the one after it plus the MLP's own: one
+    backward pass gives both, and the MLP's is their difference.
     """
     seen = _run(scope, found, batch, start)
     passed, graph = seen.passed, found.graph
@@ -96,7 +97,7 @@ def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> l
 
 
 def _of_attention(ends: list[Tensor], slopes: list[Tensor], stream: Tensor) -> Tensor:
-    """h+2g b t m: the slopes in the stream through one head's queries, one group's keys, …"""
+    """h+2g b t m: the gradients in the stream through one head's queries, one group's keys, …"""
     found: list[Tensor] = []
     for end, slope in zip(ends, slopes, strict=True):
         heads = end.shape[1]

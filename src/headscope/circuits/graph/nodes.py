@@ -1,8 +1,8 @@
 """The graph of a model's stream: writers, readers, and which writer comes before which reader.
 
-Writers are the embedding, every head and every MLP. Readers are the queries of every head, the
-keys and values of every group of heads, the input of every MLP, and the output layer. Between them
-only additions happen, so that a reader's input is a sum over the writers before it.
+Writers are the embedding, every head and every MLP. Readers are the queries of every head, the keys
+and values of every group of heads, the input of every MLP, and the output layer. The stream only
+adds, so a reader's input is the sum of the writers before it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Reader:
-    """One input that can be patched by itself: of a head's queries, a group's keys, an MLP."""
+    """One input that can be patched alone: of q of a head, of k or v of a group, or of an MLP."""
 
     through: Through
     layer: int | None = None
@@ -52,7 +52,7 @@ class StreamGraph:
 
     @property
     def writers(self) -> tuple[Node, ...]:
-        """The embedding, then of every layer its heads and its MLP."""
+        """The embedding, then each layer's heads and MLP."""
         found = [Node("embedding")]
         for layer in range(self.layers):
             found += [Node("head", layer, head) for head in range(self.heads)]
@@ -61,7 +61,7 @@ class StreamGraph:
 
     @property
     def readers(self) -> tuple[Reader, ...]:
-        """Of every layer its queries, keys, values and MLP; last the output layer."""
+        """Each layer's queries, keys, values and MLP; last the output layer."""
         found: list[Reader] = []
         for layer in range(self.layers):
             found += [Reader("q", layer, head) for head in range(self.heads)]
@@ -76,7 +76,7 @@ class StreamGraph:
         return self.heads + self.mlps
 
     def before(self, reader: Reader) -> int:
-        """How many of the writers, in their order, a reader hears."""
+        """How many writers, in their order, come before a reader."""
         if reader.layer is None:
             return 1 + self.layers * self.per_layer
         own = self.heads if reader.through == "mlp" and not self.parallel else 0
@@ -89,7 +89,7 @@ class StreamGraph:
         return np.stack([np.arange(count) < self.before(reader) for reader in self.readers])
 
     def listeners(self, reader: Reader) -> tuple[Node, ...]:
-        """The nodes that a reader belongs to: keys and values are shared by a group's heads."""
+        """The nodes a reader belongs to: a group's heads share keys and values."""
         if reader.through == "logits":
             return (Node("logits"),)
         if reader.through == "mlp":
@@ -108,7 +108,7 @@ class StreamGraph:
         at = {node: number for number, node in enumerate(writers)}
         heard = [[at[node] for node in self.listeners(one) if node in at] for one in readers]
         while True:
-            speaks = np.zeros(len(writers), bool)  # heard by something, on the way to the logits
+            speaks = np.zeros(len(writers), bool)  # has a path to the logits
             hears = np.zeros(len(writers), bool)
             hears[0] = True
             speaks[:] = kept.any(0)

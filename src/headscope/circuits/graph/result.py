@@ -1,4 +1,4 @@
-"""Edges of a model with their scores, the circuit they make, and how faithful it is."""
+"""A model's edges with their scores, the circuit they form and its faithfulness."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edges(HeadResult):
-    """Scores of all edges, and a circuit of few of them that brings back most of the answer.
+    """Scores of all edges, and a small circuit that restores most of the answer.
 
-    Faithfulness is the share of clean − corrupted that comes back when only a circuit's edges are
+    Faithfulness is the share of clean − corrupted that is restored when only a circuit's edges are
     clean: 0 as on the corrupted prompt, 1 as on the clean one.
     """
 
@@ -35,13 +35,13 @@ class Edges(HeadResult):
     graph: StreamGraph
     scores: Floats  # readers × writers
     sizes: tuple[int, ...]  # numbers of edges that were tried
-    kept: tuple[int, ...]  # of them on a way from the embedding to the logits
+    kept: tuple[int, ...]  # edges on a path from the embedding to the logits
     effects: Floats  # sizes × pairs, change of the metric
     whole: Floats  # pairs, clean − corrupted
     chosen: int  # which of the sizes is the circuit's
     circuit: NDArray[np.bool_]  # readers × writers
     complement: Floats  # pairs, with the circuit's edges corrupted and all others clean
-    random: Floats  # draws × pairs, of circuits of as many random edges
+    random: Floats  # draws × pairs, for circuits of as many random edges
     patched: tuple[tuple[int, int], ...]  # (reader, writer) of edges patched one by one
     exact: Floats  # their effects, averaged over pairs
     seed: int
@@ -65,7 +65,7 @@ class Edges(HeadResult):
 
     @property
     def completeness(self) -> float:
-        """What is left without the circuit: near 0 where it holds all there is."""
+        """Faithfulness of all edges except the circuit's: near 0 if the circuit is complete."""
         return float(share_of(self.complement[None], self.whole)[0])
 
     @property
@@ -106,7 +106,7 @@ class Edges(HeadResult):
 
     @property
     def edges(self) -> pd.DataFrame:
-        """Every edge by the size of its score; `exact` where it was patched by itself."""
+        """Every edge by the size of its score; `exact` is the effect of patching it alone."""
         import pandas as pd
 
         readers, writers = self.graph.readers, self.graph.writers
@@ -129,7 +129,7 @@ class Edges(HeadResult):
 
     @property
     def agreement(self) -> float:
-        """Spearman's rank correlation of scores and exact effects, over the edges patched."""
+        """Spearman's rank correlation of scores and exact effects, over the patched edges."""
         from headscope.tasks.metrics import rank_correlation
 
         if len(self.patched) < 3:
@@ -138,11 +138,11 @@ class Edges(HeadResult):
 
     @property
     def agreement_interval(self) -> tuple[float, float]:
-        """The 95 % interval of `agreement` over the edges patched; NaN where they are few."""
+        """The 95 % interval of `agreement` over the patched edges; NaN if they are too few."""
         return rank_interval(self.agreement, len(self.patched))
 
     def beside(self, *others: Edges) -> pd.DataFrame:
-        """A row per result, this one first: size, faithfulness, and what each shares with this one.
+        """A row per result, this one first: size, faithfulness and overlap with this one.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Edges(HeadResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Per head, what its edges in the circuit say: the sum of their scores' sizes."""
+        """Per head, the sum of the absolute scores of its edges in the circuit."""
         import pandas as pd
 
         size = np.abs(self.scores) * self.circuit
@@ -248,6 +248,6 @@ class Edges(HeadResult):
 
 
 def _target(nodes: tuple[Node, ...]) -> str:
-    """A head, an MLP, the logits; heads that share keys by the first and the last of them."""
+    """A head, an MLP or the logits; of heads that share keys, the first and the last."""
     first, last = nodes[0], nodes[-1]
     return first.name if first == last else f"{first.name} to {last.name}"

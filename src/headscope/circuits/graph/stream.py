@@ -1,8 +1,8 @@
-"""What every writer adds to the stream, and the model run with a stream of its own for each reader.
+"""What every writer adds to the stream, and runs in which each reader has its own stream.
 
-A layer is run on as many copies as its readers' inputs differ: the queries of one head, the keys
-of one group and so on are taken from the copy whose stream is theirs. The attention of the layer
-is then made from them, and its MLP is run on its own input, with no attention beside it.
+A layer runs once per different input of its readers: one head's queries, one group's keys and so on
+come from the copy with their stream. They make the layer's attention, and its MLP runs on its own
+input without attention.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headscope.reading.describe import trial_inputs
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-CLOSE = 1e-3  # of the stream's size: by how much the sum of the writers may miss it
+CLOSE = 1e-3  # largest error of the writers' sum, as a share of the stream's size
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ STREAMED = Ability(("edges",), "run edge by edge", _find)
 
 
 def _parallel(scope: Scope, found: Wiring) -> bool:
-    """Whether the first layer's MLP is given the stream as it was before its heads wrote."""
+    """Whether the first layer's MLP reads the stream before its heads write."""
     seen: list[Tensor] = []
     cuts = found.cuts[0]
     mlps = [
@@ -118,9 +118,10 @@ def _parallel(scope: Scope, found: Wiring) -> bool:
 
 
 def writes(scope: Scope, found: Streamed, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """w b t m: what every writer adds on these prompts; b t m: the stream after the last layer.
+    """w b t m: every writer's output on these prompts; b t m: the stream after the last layer.
 
-    What is the same for all prompts, such as a projection's bias, counts with the embedding.
+    Outputs that are the same for all prompts, such as a projection's bias, count as the
+    embedding's.
     """
     start: list[Tensor] = []
 
@@ -162,13 +163,13 @@ def constant(found: Streamed) -> Tensor | float:
 class EdgeRun:
     """Runs of the clean prompts in which each edge carries the clean run's or the corrupted one's.
 
-    Heads and MLPs answer to what they hear: only the corrupted writers (w b t m) are fixed.
+    Heads and MLPs respond to their inputs; only the corrupted writers (w b t m) are fixed.
     """
 
     scope: Scope
     found: Streamed
     inputs: dict[str, Tensor]  # clean
-    calls: dict[int, Call]  # of a clean run: masks and scales
+    calls: dict[int, Call]  # masks and scales of a clean run
     corrupted: Tensor  # w b t m
 
     def __call__(self, kept: Tensor) -> Any:
@@ -269,7 +270,7 @@ class _State:
 
 
 def keeper(kept: list[Tensor]) -> Callable[..., None]:
-    """A hook that keeps what a module gives."""
+    """A hook that records a module's output."""
 
     def keep(module: nn.Module, given: Any, output: Tensor) -> None:
         kept.append(output)

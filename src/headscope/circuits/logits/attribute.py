@@ -1,4 +1,4 @@
-"""Attribute: a prediction decomposed into what each head, MLP and embedding put into it."""
+"""Attribute: a prediction decomposed into what each head, MLP and embedding added to it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from headscope.reading import Scope
 
-SPEAKING = 12  # heads whose raised and lowered tokens are worked out
-SHOWN = 5  # likeliest answers kept
+SPEAKING = 12  # heads whose raised and lowered tokens are computed
+SHOWN = 5  # likeliest answers to keep
 
 
 @overload
@@ -76,32 +76,32 @@ def attribute(
     scope
         The model.
     text
-        One text; or many prompts: a list of texts, a table (a data frame, columns by name, or
-        rows) with a column `prompt`, or pairs, whose clean prompts are taken. A table's texts may
+        One text; or many prompts: a list of texts, a table (a data frame, columns by name, or rows)
+        with a column `prompt`, or pairs, of which the clean prompts are used. A table's texts may
         be templates: `{S2}` is filled from the column `S2` and names that position.
     text_pair
-        The second text, or what the decoder of an encoder–decoder reads; of a list, one each.
+        The second text, or what the decoder of an encoder–decoder reads; for a list, one each.
     target
-        A token (or class), or two to tell apart: `("Paris", "London")`; the likeliest answer if
-        left out. Of many prompts one for all, a list with one each, or the names of columns; a
-        table's columns `answer` and `wrong` are taken if left out.
+        A token (or class), or two whose difference is explained: `("Paris", "London")`; the
+        likeliest answer if left out. For many prompts: one for all, a list with one each, or the
+        names of columns; the default is a table's columns `answer` and `wrong`.
     position
-        Whose answer: a token's number; in a table also a position's name.
+        The token whose answer is explained, by number; in a table also by a position's name.
     tokens
-        How many tokens that the strongest heads raise and lower are named; of one text only.
+        How many tokens to name that the strongest heads raise and lower; for one text only.
     lens
-        Whether to say what the model would answer after every layer; of one text only.
+        Whether to add what the model would answer after every layer; for one text only.
     progress
-        Whether to show progress over many prompts, or a function that is told of it.
+        Whether to show progress over many prompts, or a function that is called with it.
     seed
-        Of the sign flips behind p-values over many prompts.
+        Seed of the sign flips behind p-values over many prompts.
 
     Returns
     -------
     Attribution
-        Of one text.
+        For one text.
     Attributions
-        Of many: means with intervals, and every prompt's own values.
+        For many: means with intervals, and every prompt's own values.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def attribute(
 def of_question(
     scope: Scope, asked: Question, target: Target, *, tokens: int = 8, lens: bool = True
 ) -> Attribution:
-    """The same of inputs that are there already, such as a text that the model wrote."""
+    """The attribution of inputs that exist already, such as a text that the model wrote."""
     scope = unrolled(scope)
     found = wiring(scope)
     solved = solve(scope, found, [asked], [target])

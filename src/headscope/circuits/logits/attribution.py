@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PartName = Literal["embedding", "head", "mlp", "bias"]
 Floats = NDArray[np.float64]
-BARS = 16  # parts a figure shows before it sums up the rest
+BARS = 16  # bars in a figure; other parts are summed up
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Tokenwise:
 
 
 def head_name(kind: str, layer: int, head: int | None = None) -> str:
-    """The name under which a layer or a head is kept: "decoder.3.1"."""
+    """The key of a layer or a head: "decoder.3.1"."""
     return f"{kind}.{layer}" if head is None else f"{kind}.{layer}.{head}"
 
 
@@ -60,17 +60,17 @@ class Attribution(HeadResult):
     query: tuple[str, ...]  # the tokens the answering stack read
     key: tuple[str, ...]  # the encoder's, where there are two stacks
     position: int | None
-    target: tuple[str, ...]  # one answer, or two to be told apart
+    target: tuple[str, ...]  # one answer, or two whose difference is explained
     value: float  # the logit, or the first minus the second
-    likeliest: tuple[tuple[str, float], ...]  # what the model says, with probabilities
+    likeliest: tuple[tuple[str, float], ...]  # the likeliest answers with probabilities
     parts: tuple[PartOfLogit, ...]
-    unexplained: float  # what the parts do not sum to
-    note: str  # what was held fixed
+    unexplained: float  # the logit minus the sum of the parts
+    note: str  # what was kept fixed
     rows_read: NDArray[np.int64]  # the queries whose attention reaches the answer
     edges: dict[str, Floats] = field(repr=False)  # "kind.layer": h r|1 s, logit by head and key
     promotes: dict[str, tuple[Tokenwise, Tokenwise]] = field(
         default_factory=dict[str, tuple[Tokenwise, Tokenwise]], repr=False
-    )  # "kind.layer.head": what a head raises and lowers here
+    )  # "kind.layer.head": tokens a head raises and lowers here
     lens: tuple[Tokenwise, ...] = ()  # after every layer, the likeliest tokens
     target_by_layer: tuple[float, ...] = ()  # the logit the lens gives the target
 
@@ -83,7 +83,7 @@ class Attribution(HeadResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Tidy, one row per part; what is no head has no head, and a `part` says what it is."""
+        """Tidy, one row per part; `part` names parts that are no head."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -103,7 +103,7 @@ class Attribution(HeadResult):
         return sum(one.value for one in self.parts)
 
     def strongest(self, n: int = 10, part: PartName | None = None) -> list[PartOfLogit]:
-        """The parts that matter most, up or down, largest first."""
+        """The parts with the largest values, up or down, largest first."""
         chosen = [one for one in self.parts if part in (None, one.part)]
         return sorted(chosen, key=lambda one: -abs(one.value))[:n]
 
@@ -132,15 +132,15 @@ class Attribution(HeadResult):
         )
 
 
-# The flow of a prediction: from words through heads to the answer, thinned to what carries it.
+# The flow of a prediction from words through heads to the answer: its strongest edges.
 
-SHARE = 0.8  # of what all edges carry, up and down together
+SHARE = 0.8  # share of the absolute sum of all edges
 MOST_EDGES, MOST_PARTS = 40, 14
 
 
 @dataclass(frozen=True)
 class Edge:
-    """What one head took from one word to the answer."""
+    """What one head moved from one word to the answer."""
 
     kind: str
     layer: int
@@ -155,8 +155,8 @@ class Flow:
 
     parts: tuple[PartOfLogit, ...]  # in the order of the model, embedding first
     edges: tuple[Edge, ...]
-    shown: float  # share of the size of all edges that is drawn
-    rest: float  # what parts that are not drawn add
+    shown: float  # drawn share of the absolute sum of all edges
+    rest: float  # sum of the parts that are not drawn
 
 
 def flow_of(attribution: Attribution) -> Flow:

@@ -21,13 +21,13 @@ class Attributions(HeadResult):
 
     model: str
     prompts: tuple[str, ...]
-    target: tuple[tuple[str, ...], ...]  # each prompt's answer, or two that are told apart
+    target: tuple[tuple[str, ...], ...]  # each prompt's answer, or two to compare
     position: tuple[int | None, ...]
     value: Floats  # n, the logit, or the first minus the second
     parts: tuple[PartOfLogit, ...]  # what the rows of `values` are
     values: Floats  # e n
-    unexplained: Floats  # n, what a prompt's parts do not sum to
-    names: tuple[str, ...]  # of positions that every prompt has
+    unexplained: Floats  # n, a prompt's logit minus the sum of its parts
+    names: tuple[str, ...]  # positions that every prompt has
     from_positions: Floats  # heads names n, what each head took from each named position
     intervals: Differences = field(repr=False)
     note: str = ""
@@ -43,7 +43,7 @@ class Attributions(HeadResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Tidy: `logit`, the mean of each part, and `logit:S2`, of it from the position S2."""
+        """Tidy: `logit` is each part's mean, `logit:S2` the mean of what came from position S2."""
         import pandas as pd
 
         of = self.intervals
@@ -77,7 +77,7 @@ class Attributions(HeadResult):
         return whole[first]
 
     def strongest(self, n: int = 10, part: PartName | None = None) -> list[PartOfLogit]:
-        """The parts that matter most on average, up or down, with their mean values."""
+        """The parts with the largest mean values, up or down."""
         means = [
             PartOfLogit(one.part, one.kind, one.layer, one.head, float(value))
             for one, value in zip(self.parts, self.intervals.difference, strict=True)

@@ -1,4 +1,4 @@
-"""The logit lens: what the model would say if it stopped after each layer."""
+"""The logit lens: what the model would answer if it stopped after each layer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def logit_lens(
     seen: list[Tokenwise] = []
     targets: list[float] = []
     for hidden in solved.traced.hidden:
-        # of one position where that is all that was kept: the others say nothing here
+        # one position may be all that was kept; the others are not used
         every = hidden.expand(-1, len(asked.query), -1)
         beside = solved.traced.beside
         given = every if beside is None else (every, *beside)
@@ -65,7 +65,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, given: Any) -> torc
     with stopped_safely(), evaluating(scope.model), contextlib.ExitStack() as undo:
         for one in wiring.stack.layers:
             undo.enter_context(standing_in(one, lambda *_, **__: given))
-        if wiring.stack.before is not None:  # what the encoder says changes nothing any more
+        if wiring.stack.before is not None:  # the encoder's output no longer changes
             own_encoder = forward_of(wiring.stack.before)
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
         undo.enter_context(standing_in(layer, one_position))
@@ -80,7 +80,7 @@ def _plain(scope: Scope) -> dict[str, Any]:
     return {"use_cache": False} if "use_cache" in accepted else {}
 
 
-# The tokens a head raises and lowers by what it wrote here.
+# The tokens a head's output raises and lowers here.
 
 
 @torch.enable_grad()
@@ -101,8 +101,8 @@ def promoted(
         return {}
     pulled = torch.zeros_like(logits, requires_grad=True)  # 1 v
     values = [leaves[kind, layer].value for kind, layer, _ in chosen]
-    # the slope of ⟨pulled, logits⟩ at a leaf is linear in `pulled`, so its own slope along what a
-    # head wrote is what that head adds to every logit
+    # the gradient of ⟨pulled, logits⟩ at a leaf is linear in `pulled`, so its own gradient along a
+    # head's output is what that head adds to every logit
     slopes = torch.autograd.grad(
         (pulled * logits).sum(), values, create_graph=True, materialize_grads=True
     )

@@ -1,4 +1,4 @@
-"""Attribution of many prompts: batched, averaged over prompts, and kept prompt by prompt."""
+"""Attribution of many prompts: in batches, averaged, and prompt by prompt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKENS_AT_ONCE = 2048
 
 @dataclass(frozen=True)
 class _Asked:
-    """A prompt, its second text, and what is asked of it."""
+    """A prompt, its second text, and its target."""
 
     prompt: Prompt
     pair: Text | None
@@ -109,7 +109,7 @@ def _batches(order: list[int], every: Sequence[_Asked]) -> list[list[int]]:
 
 
 def _from_positions(added: Added, row: int, asked: _Asked, names: tuple[str, ...]) -> Floats:
-    """heads × names: what each head took from the named positions, NaN where it is not known."""
+    """heads × names: what each head took from the named positions; NaN if unknown."""
     heads = [one for one in added.parts if one.part == "head"]
     found = np.full((len(heads), len(names)), np.nan)
     at = [_named(asked, name) for name in names]
@@ -157,7 +157,7 @@ def _number(position: int | str | None) -> int | None:
 
 
 def _prompts(texts: Any, target: Any) -> tuple[list[Prompt], list[Target]]:
-    """Prompts and what is asked of each."""
+    """Prompts with their targets."""
     if isinstance(texts, Pairs):
         prompts = [one.prompt("clean") for one in texts.pairs]
         own = [

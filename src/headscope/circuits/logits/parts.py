@@ -24,20 +24,20 @@ from headscope.interrupts import stopped_safely
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-MISSED, MISSED_IN_HALF = 1e-3, 5e-2  # of the largest part: what a sum may miss by
-MOST_EDGES = 2**24  # of a layer; where more queries than that reach the answer, they are summed up
+MISSED, MISSED_IN_HALF = 1e-3, 5e-2  # largest error of a sum, as a share of the largest part
+MOST_EDGES = 2**24  # largest number of edges of a layer; with more, queries are summed
 
 
 @dataclass(frozen=True)
 class Added:
-    """What parts added to the answers of a batch."""
+    """What each part added to the answers of a batch."""
 
     parts: tuple[PartOfLogit, ...]  # whose values are those of the first prompt
     values: Floats  # e b
     edges: dict[str, Floats]  # "kind.layer": b h r|1 s
 
     def check_sums(self, scope: Scope, solved: Solved, asked: Sequence[Question]) -> None:
-        """A decoder's parts are its logit: where they are not, none of them can be trusted."""
+        """Raise an error if the parts do not sum to the logit: none of them could be trusted."""
         if asked[0].output_layer is None or "decoder" not in scope.kinds:
             return
         half = next(scope.model.parameters()).dtype not in (torch.float32, torch.float64)
@@ -52,7 +52,7 @@ class Added:
 
 
 def parts_of(found: Wiring, solved: Solved) -> Added:
-    """Every part of every prompt's answer; a single prompt need not have leaves of its own."""
+    """Every part of every prompt's answer; a single prompt needs no leaves of its own."""
     parts: list[PartOfLogit] = []
     values: list[Tensor] = []
     edges: dict[str, Floats] = {}
@@ -96,14 +96,14 @@ def parts_of(found: Wiring, solved: Solved) -> Added:
 
 
 def _by_example(product: Tensor, batch: int) -> Tensor:
-    """b: the sum of each prompt's; a leaf that tells no prompts apart belongs to the only one."""
+    """b: each prompt's sum; a leaf without a batch axis belongs to the only prompt."""
     return (product.flatten(1).sum(1) if batch > 1 else product.sum()[None]).cpu()
 
 
 def _by_head(
     leaf: Leaf, slope: Tensor, solved: Solved, kind: Kind, layer: int, heads: int
 ) -> tuple[Tensor, Floats | None]:
-    """b h: what each head added, and from which keys (b h r s). slope: b r hidden."""
+    """b h: what each head added, and from which keys (b h r s). slope: b r hidden, the gradient."""
     assert leaf.module is not None and leaf.given is not None
     back = slope.double() @ weight_of(leaf.module).double().T  # b r h·d
     back = back.unflatten(-1, (heads, -1))
@@ -117,9 +117,9 @@ def _by_head(
 @stopped_safely()
 @torch.no_grad()
 def _edges(attended: Attended, back: Tensor, rows: Tensor) -> Floats:
-    """b h r s: α_ij (v_j · W_O slope_i), in which no vector per edge is ever made.
+    """b h r s: α_ij (v_j · W_O slope_i), computed without a vector per edge.
 
-    Of a long text whose answer comes from many queries b h 1 s, the sum over them.
+    For a long text whose answer comes from many queries: b h 1 s, their sum.
     """
     values, heads = attended.values.double(), attended.heads
     spread = values.repeat_interleave(heads // values.shape[1], dim=1)  # b h s d

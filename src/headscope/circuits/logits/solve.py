@@ -1,4 +1,4 @@
-"""Solve: the traced pass of some prompts, the answers asked of it, and the slope at every leaf."""
+"""Solve: the traced pass of some prompts, their answers, and the gradient at every leaf."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from headscope.models.own_thread import only_here
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-LONG = 2048  # tokens from which on it is asked first which positions make a whole text's answer
+LONG = 2048  # longer texts: first find which positions make the answer
 
 
 class Solved:
-    """What a pass over some prompts, padded to one length, was asked, and every leaf's slope."""
+    """A pass over prompts padded to one length: their answers, and every leaf's gradient."""
 
     def __init__(
         self, traced: Trace, logits: Tensor, shown: Tensor, ids: list[list[int]], capped: bool
     ) -> None:
         self.traced, self.ids, self.capped = traced, ids, capped
         self.logits = logits  # b v
-        self.shown = shown.detach()  # what the model gives out, soft-capped where it is
+        self.shown = shown.detach()  # the model's output, after any soft-cap
         self.answer = torch.stack(
             [difference(one, own) for one, own in zip(logits, ids, strict=True)]
         )
         self.slopes: list[Tensor | None] = []
-        self.biases = torch.zeros(len(ids))  # b, of what stands after the last layer
+        self.biases = torch.zeros(len(ids))  # b, biases after the last layer
         self.rows = torch.zeros(len(ids), 0, dtype=torch.long)  # b r
 
     @property
     def by_example(self) -> bool:
-        """Whether every leaf tells the prompts of a batch apart."""
+        """Whether every leaf has a batch axis."""
         return all(leaf.by_example for leaf in self.traced.leaves)
 
     def reached_from(self, at: Tensor | None = None) -> bool:
-        """Whether the slope at the embeddings is known and, with `at` (b), is zero but there."""
+        """Whether the embeddings' gradient is known and, with `at` (b), zero everywhere else."""
         every = zip(self.traced.leaves, self.slopes, strict=True)
         slope = next((slope for leaf, slope in every if leaf is self.traced.start), None)
         if slope is None or at is None:
@@ -63,17 +63,17 @@ class Solved:
 def solve(
     scope: Scope, found: Wiring, asked: Sequence[Question], targets: Sequence[Target]
 ) -> Solved:
-    """The pass decomposed, keeping what reaches the answers.
+    """Decompose the pass, keeping what reaches the answers.
 
-    A word's is its own position's alone wherever all between the writers and the answer works
-    position by position, which the slope of the embeddings tells.
+    A word's answer depends on its own position alone if everything between the writers and the
+    answer works position by position; the gradient at the embeddings shows whether it does.
     """
     batch = _Batch(scope, found, asked, targets)
     if batch.at is not None and batch.words:
         solved = batch.solved(batch.at[:, None])
         if solved.reached_from(batch.at):
             return solved
-    elif max(len(one.query) for one in asked) > LONG:  # first, which positions make the answer
+    elif max(len(one.query) for one in asked) > LONG:  # first find which positions make the answer
         solved = batch.solved(torch.zeros(len(asked), 0, dtype=torch.long))
         if solved.reached_from() and solved.rows.shape[1]:
             return batch.solved(solved.rows)
@@ -128,7 +128,7 @@ class _Batch:
 
 
 def _after_the_layers(answer: Tensor, biases: list[Tensor]) -> Tensor:
-    """b: what biases after the last layer add; they are few, so each answer is asked alone."""
+    """b: what biases after the last layer add, one answer after another."""
     if not biases:
         return torch.zeros(len(answer), dtype=torch.float64)
     added: list[float] = []

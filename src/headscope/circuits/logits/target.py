@@ -1,4 +1,4 @@
-"""What is to be explained: a token's logit, the difference of two, or a class's."""
+"""What to explain: a token's logit, the difference of two, or a class's."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Target = str | int | Sequence[str | int] | None
 
 @dataclass(frozen=True)
 class Question:
-    """One text given to a model, and where its answer stands."""
+    """A model's input, and the position of its answer."""
 
     inputs: dict[str, Tensor]
     query: Tokens  # read by the stack that answers
     key: Tokens  # read by the encoder, where there are two stacks
-    position: int | None  # whose logits are asked for; None: the whole text's
+    position: int | None  # the position whose logits are explained; None: the whole text's
     output_layer: nn.Module | None  # of words; None for a classifier
 
 
 def question(
     scope: Scope, text: Text, text_pair: Text | None = None, position: int | None = None
 ) -> Question:
-    """Where a decoder would write on, where an encoder has its mask, or the whole text's class."""
+    """The question at a decoder's last token, an encoder's mask, or about a whole text."""
     need_one_text(text)
     if scope.encoder_decoder:
         batch, heard = encode_both(scope, [text], [text_pair])
@@ -77,7 +77,7 @@ def together(scope: Scope, asked: Sequence[Question]) -> dict[str, Tensor]:
 
 
 def question_at(scope: Scope, tokens: Tokens, position: int) -> Question:
-    """After a token of a decoder's text, token for token as it was read."""
+    """The question after a token of a decoder's text, with the tokens as they were read."""
     words = word_layer(scope)
     if words is None:
         raise BadInput(f"{scope.name} has no output layer of words, so no token is predicted.")
@@ -93,7 +93,7 @@ def word_layer(scope: Scope) -> nn.Module | None:
     layer = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if layer is None or getattr(layer, "weight", None) is None:
         return None
-    if isinstance(layer, nn.Embedding):  # FSMT's is not what scores its words
+    if isinstance(layer, nn.Embedding):  # FSMT's does not score its words
         raise HeadscopeError(
             f"{scope.name} uses a lookup table as its output layer, so what its heads add to a "
             "word cannot be decomposed."
@@ -104,7 +104,7 @@ def word_layer(scope: Scope) -> nn.Module | None:
 
 
 def classes_of(scope: Scope) -> dict[int, str]:
-    """Class names by number, where the model has an output layer of classes."""
+    """Class names by number, if the model has an output layer of classes."""
     if "Classification" not in type(scope.model).__name__:
         return {}
     return {int(at): str(name) for at, name in scope.model.config.id2label.items()}
@@ -124,7 +124,7 @@ def _answer_position(scope: Scope, query: Tokens) -> int:
 
 
 def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) -> list[int]:
-    """The answer's number, or those of two answers to be told apart; the likeliest if none."""
+    """The answer's number, or those of two answers to compare; the likeliest if none is given."""
     if target is None:
         return [int(logits.argmax())]
     several: Any = [target] if isinstance(target, str | int) else target
@@ -138,7 +138,7 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
 
 
 def check_answers(ids: Sequence[int], count: int) -> None:
-    """Refuse what is none of the `count` answers, and an answer told apart from itself."""
+    """Refuse numbers outside the `count` answers, and an answer compared with itself."""
     wrong = [one for one in ids if not 0 <= one < count]
     if wrong:
         raise BadInput(f"There is no answer {wrong[0]}; they are 0 to {count - 1}.")
@@ -147,7 +147,7 @@ def check_answers(ids: Sequence[int], count: int) -> None:
 
 
 def token_id(scope: Scope, word: str | int) -> int:
-    """The one token a word is: as it stands in a text, else as written, else as a piece."""
+    """The single token of a word: as spelled within a text, else as written, else as a piece."""
     if isinstance(word, int):
         return int(word)
     spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
@@ -155,7 +155,7 @@ def token_id(scope: Scope, word: str | int) -> int:
     for ids in tried:
         if len(ids) == 1 and ids[0] != scope.tokenizer.unk_token_id:
             return int(ids[0])
-    known = scope.tokenizer.convert_tokens_to_ids(word)  # a piece such as ##s, as it is spelled
+    known = scope.tokenizer.convert_tokens_to_ids(word)  # a piece such as ##s
     if isinstance(known, int) and known not in (scope.tokenizer.unk_token_id, -1):
         return known
     pieces = labels_of(scope.tokenizer, spelling_of(scope.tokenizer, tried[0]))
@@ -200,14 +200,14 @@ def logits_of(scope: Scope, output: Any, words: bool, at: Tensor | int | None) -
 
 
 def difference(logits: Tensor, ids: list[int]) -> Tensor:
-    """The logit asked for, or the first minus the second; logits: … v."""
+    """The answer's logit, or the first minus the second; logits: … v."""
     return logits[..., ids[0]] if len(ids) == 1 else logits[..., ids[0]] - logits[..., ids[1]]
 
 
 def softcapped(logits: Tensor, before: Tensor) -> bool:
-    """Whether something bent the logits after the output layer (a soft-cap).
+    """Whether the logits changed after the output layer (a soft-cap).
 
-    Small logits are bent by little: all that is more than rounding counts.
+    Small logits change little, so anything beyond rounding counts.
     """
     rounding = 3e-6 if before.dtype in (torch.float32, torch.float64) else 1e-2
     shown, plain = logits.double(), before.double()

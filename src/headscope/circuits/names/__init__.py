@@ -1,1 +1,1 @@
-"""Heads with names: what they do, how it is scored, and what chance would score."""
+"""Named heads: what they do, their score, and the score by chance."""

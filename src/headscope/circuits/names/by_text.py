@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-OFFSETS = 8  # relative positions looked at on either side
-DRAWN = 200  # random heads behind the chance of a positional one
+OFFSETS = 8  # relative positions on either side
+DRAWN = 200  # random heads behind a positional head's chance
 
 
 @dataclass(frozen=True)
 class Looks:
-    """Where heads look in texts (layers × heads each), and what chance would give."""
+    """Scores of where heads look in texts (layers × heads each), and the scores by chance."""
 
     positional: Floats
     rare: Floats
@@ -44,9 +44,9 @@ def where_heads_look(scope: Scope, texts: Sequence[str], seed: int = 0) -> Looks
     """Positional and rare-word scores (Voita et al. 2019).
 
     Positional: the share of queries whose strongest key lies at the head's commonest relative
-    position; by chance, that of heads whose strongest key is any that the query sees. Rare word:
-    the share of texts in which the rarest word (by these texts' own counts) is the key most often
-    strongest; by chance, one word of the text.
+    position; by chance, the same with a random key that the query sees. Rare word: the share of
+    texts in which the rarest word (by these texts' own counts) is the key most often strongest; by
+    chance, one word of the text.
     """
     if len(texts) < 2:
         raise BadInput("Named heads are scored over several texts; give more than one.")
@@ -86,7 +86,7 @@ def _by_offset(away: NDArray[np.intp]) -> Floats:
 
 
 def _random_looks(lengths: Sequence[int], causal: bool, seed: int) -> float:
-    """The positional score of heads that look anywhere they may."""
+    """The positional score of heads that look at random keys."""
     chance = np.random.default_rng(seed)
     found = np.zeros((DRAWN, 2 * OFFSETS + 1))
     for length in lengths:
@@ -100,7 +100,8 @@ def _random_looks(lengths: Sequence[int], causal: bool, seed: int) -> float:
 def massive_activations(scope: Scope, text: str) -> Floats:
     """layers: the size of the largest hidden value over that of the median one (Sun et al. 2024).
 
-    Thousands: a few numbers dwarf all others from that layer on, mostly at the first token.
+    A ratio in the thousands means that a few numbers dwarf all others from that layer on, mostly at
+    the first token.
     """
     scope = unrolled(scope)
     found: dict[int, float] = {}
@@ -122,22 +123,22 @@ def massive_activations(scope: Scope, text: str) -> Floats:
 
 
 def gaussian_activations(scope: Scope, text: str, seed: int = 0) -> float:
-    """What `massive_activations` is by chance: of as many numbers from a bell curve."""
+    """`massive_activations` by chance: of as many numbers from a normal distribution."""
     width = int(scope.model.get_input_embeddings().weight.shape[-1])
     tokens = len(scope.encode([text], truncate=True).tokens[0])
     size = np.abs(np.random.default_rng(seed).standard_normal((tokens, width)))
     return float(size.max() / np.median(size))
 
 
-# Name movers and their negatives: heads that bring the right name, or hold it back.
+# Name movers raise the right name; negative name movers lower it.
 
 
 def name_mover(scope: Scope, n: int = 16, seed: int = 0) -> tuple[Floats, Floats]:
     """n × layers × heads: what each head adds to right − wrong name, taken from the right name.
 
     Wang et al. 2022: on the names task, the edge from the answer's position to the right name.
-    Positive: a name mover; negative: a negative name mover. And the same from a word that is no
-    name, drawn for each text: what a head takes from any one word.
+    Positive: a name mover; negative: a negative name mover. The second array is the baseline: the
+    same from a word that is no name, drawn for each text.
     """
     if "decoder" not in scope.kinds or scope.encoder_decoder:
         raise BadInput(

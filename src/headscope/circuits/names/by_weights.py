@@ -31,7 +31,7 @@ SEQUENCES = (
 def copy_suppression(scope: Scope, seed: int = 0) -> tuple[Floats, float]:
     """layers × heads: share of tokens that are among the ten their own head lowers most.
 
-    McDougall et al. 2023, with plain embeddings. And what chance gives: ten in the vocabulary.
+    McDougall et al. 2023, with plain embeddings. By chance: ten divided by the vocabulary's size.
     """
     into, out = vocabulary(scope)
     generator = torch.Generator().manual_seed(int(seed))
@@ -48,8 +48,8 @@ def copy_suppression(scope: Scope, seed: int = 0) -> tuple[Floats, float]:
 def successor(scope: Scope) -> tuple[Floats, float]:
     """layers × heads: share of ordinals whose successor is what the head raises most among them.
 
-    Gould et al. 2023, with plain embeddings: days, months, numerals; itself is left out. Chance is
-    one over the others of its sequence.
+    Gould et al. 2023, with plain embeddings: days, months, numerals; the ordinal itself is left
+    out. By chance: one over the other ordinals of its sequence.
     """
     sequences = [ids for ids in (_known(scope, words) for words in SEQUENCES) if len(ids) > 2]
     if not sequences:

@@ -1,4 +1,4 @@
-"""Named heads: every name's score for every head, beside what chance would give."""
+"""Named heads: every name's score for every head, beside the score by chance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedHeads(HeadResult):
-    """One row per head and name: value, error where texts were drawn, and `null`: chance."""
+    """One row per head and name: value, error if texts were drawn, and chance (`null`)."""
 
     model: str
     scores: pd.DataFrame
@@ -61,9 +61,9 @@ def named(
     n: int = 16,
     seed: int = 0,
 ) -> NamedHeads:
-    """How far every head is one of those that papers have named.
+    """How well every head fits the kinds that papers have named.
 
-    copy_suppression and successor come from weights, name_mover and retrieval from made-up
+    copy_suppression and successor come from weights, name_mover and retrieval from generated
     prompts, positional, rare_word and massive_activation (of layers) from your texts.
 
     Parameters
@@ -73,16 +73,16 @@ def named(
     names
         The names to score; copy_suppression, successor, name_mover and retrieval if left out.
     texts
-        What positional, rare_word and massive_activation are measured on; none by default.
+        Texts for positional, rare_word and massive_activation; none by default.
     n
-        How many prompts are made up, 16 by default.
+        How many prompts are generated, 16 by default.
     seed
-        Of everything drawn at random, 0 by default.
+        Seed of everything drawn at random, 0 by default.
 
     Returns
     -------
     NamedHeads
-        A score a head and name, beside the score that chance gives.
+        A score per head and name, beside the score by chance.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Retrieval heads: those that look at the needle's own token while the model gives it back."""
+"""Retrieval heads: they look at the needle's own token while the model repeats it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def needles(n: int, sentences: int, seed: int) -> Iterator[tuple[str, str, str]]
 def retrieval(scope: Scope, n: int = 16, sentences: int = 8, seed: int = 0) -> tuple[Floats, float]:
     """layers × heads: how often a head's strongest key is the needle's word when it is asked for.
 
-    Wu et al. 2024. And what chance gives: one token of the text.
+    Wu et al. 2024. By chance: one token of the text.
     """
     _check(scope)
     hits: list[Floats] = []
@@ -72,7 +72,7 @@ def retrieval(scope: Scope, n: int = 16, sentences: int = 8, seed: int = 0) -> t
 def retrieval_test(
     scope: Scope, heads: list[tuple[int, int]], n: int = 16, draws: int = 5, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Mean log-probability of the needle: as it is, without these heads, without as many others."""
+    """Mean log-probability of the needle: with all heads, without these, without as many others."""
     _check(scope)
     whole = _log_probability(scope, n, seed)
     without = _log_probability(scope.without(heads=heads, mode="zero"), n, seed)

@@ -1,1 +1,1 @@
-"""Patching: what of a prediction comes back when one part of a model sees the other prompt."""
+"""Patching: how much of a prediction returns when one part of a model sees the other prompt."""

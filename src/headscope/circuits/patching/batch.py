@@ -1,4 +1,4 @@
-"""Pairs of prompts as one padded batch: what both prompts are, and what is read off."""
+"""Pairs of prompts as one padded batch, and the metric of their logits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headscope.circuits.patching.pairs import Pair, Pairs
     from headscope.reading import Scope
 
-AT_ONCE = 8  # pairs run side by side
+AT_ONCE = 8  # pairs in a batch
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class PairBatch:
     clean: dict[str, Tensor]
     corrupted: dict[str, Tensor]
     tokens: tuple[Tokens, Tokens]  # of the first pair: clean, corrupted
-    at: Tensor  # 2 b, whose logits are read: of the clean prompts, of the corrupted ones
+    at: Tensor  # 2 b, positions whose logits are read: clean prompts, corrupted prompts
     right: Tensor  # b
-    wrong: Tensor  # b, −1 where the answer counts alone
-    numbers: tuple[int, ...]  # numbers of the pairs
+    wrong: Tensor  # b, −1 without a wrong answer
+    numbers: tuple[int, ...]  # the pairs' numbers
     named: dict[str, Tensor]  # 2 b: positions by their names
     metric: AnswerMetric
 
     def read(self, output: Any, copies: int = 1, clean: bool = False) -> Tensor:
-        """c·b 1: the metric of what the model says."""
+        """c·b 1: the metric of the model's output."""
         logits = word_logits(self.scope, output)
         side = self.at[0 if clean else 1]
         given = (one.repeat(copies) for one in (side, self.right, self.wrong))
@@ -52,7 +52,7 @@ class PairBatch:
 
 
 def trial_batch(scope: Scope) -> PairBatch:
-    """A few tokens against themselves: whether a model can be patched at all."""
+    """A few tokens paired with themselves, to test whether a model can be patched."""
     inputs = trial_inputs(scope.model)
     tokens = Tokens.plain([str(number) for number in range(next(iter(inputs.values())).shape[1])])
     none = torch.full((1,), -1, device=scope.device)
@@ -132,11 +132,11 @@ def _batch(
 
 
 def _answers(scope: Scope, pair: Pair) -> tuple[int, int]:
-    """The right one and the wrong one, −1 where there is none."""
+    """The right answer and the wrong one, −1 if there is none."""
     asked = [pair.answer] if pair.wrong is None else [pair.answer, pair.wrong]
     ids = [token_id(scope, one) for one in asked]
     known = embedded_tokens(scope.model)
-    assert known is not None  # as many as its output layer has words
+    assert known is not None  # the size of its output layer
     check_answers(ids, known)
     return ids[0], -1 if pair.wrong is None else ids[1]
 

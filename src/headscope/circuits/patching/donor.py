@@ -1,4 +1,4 @@
-"""What each part of a model gave on the clean prompt, kept to be put into the other run."""
+"""The outputs of each part on the clean prompt, kept to be patched into the other run."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Donor:
     gates: dict[tuple[str, int], Tensor] = field(default_factory=dict[tuple[str, int], Tensor])
 
     def laid_out(self, length: int, clean: list[Tensor], corrupted: list[Tensor]) -> Donor:
-        """The same by the corrupted prompts' positions: each named one (b) where it stands there.
+        """The outputs at the corrupted prompts' positions, each named position (b) moved there.
 
-        What other positions hold is never put anywhere.
+        Outputs of other positions are not used.
         """
 
         def moved(given: dict[int, Tensor]) -> dict[int, Tensor]:
@@ -60,7 +60,7 @@ def record(
     calls: bool = False,
     gates: bool = False,
 ) -> Donor:
-    """One pass. With `gates` a zero that gradients reach is added to everything recorded."""
+    """Record one pass; `gates` adds to every recorded tensor a zero that gradients reach."""
     found = Donor()
 
     def kept(name: str, layer: int, tensor: Tensor) -> Tensor:

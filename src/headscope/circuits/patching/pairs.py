@@ -1,4 +1,4 @@
-"""Pairs of prompts: one the model should get right, one changed so that it should not.
+"""Pairs of prompts: one with the right answer, one changed so that the answer should change.
 
 A file of pairs is JSON Lines, one object a line::
 
@@ -6,7 +6,7 @@ A file of pairs is JSON Lines, one object a line::
      "corrupted": "When Mary and John went …, Mary gave a drink to",
      "answer": "Mary", "wrong": "John"}
 
-`wrong` may be left out: then the answer's logit counts alone. Further fields name positions: a
+`wrong` is optional: without it the answer's logit counts alone. Further fields name positions: a
 whole number is a token's; a text fills the markers `{S2}` of both prompts, as in a table.
 """
 
@@ -77,7 +77,7 @@ class Pairs:
         return questions_of(scope, self, metric)
 
     def fitting(self, scope: Scope) -> Pairs:
-        """Those whose prompts have equally many tokens and whose answers are one token each."""
+        """The pairs whose prompts have equally many tokens and whose answers are one token each."""
         kept = [pair for pair in self.pairs if _fits(scope, pair)]
         if not kept:
             raise BadInput(
@@ -177,7 +177,7 @@ def brings_answers(clean: Any) -> bool:
 
 
 def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object) -> Pairs:
-    """However prompts and answers were handed over, as pairs."""
+    """Prompts and answers in any accepted form, as pairs."""
     if isinstance(clean, Pairs):
         return clean
     if is_table(clean):
@@ -206,7 +206,7 @@ def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object)
 def asked_of(
     clean: Any, corrupted: Any, metric: object, answers: object
 ) -> tuple[Pairs, AnswerMetric]:
-    """The pairs and the metric: `metric` is the answers where nothing else brings them."""
+    """The pairs and the metric; `metric` holds the answers if nothing else does."""
     if answers is not None or brings_answers(clean):
         return as_pairs(clean, corrupted, answers), answer_metric(metric)
     if callable(metric) or isinstance(metric, AnswerMetric):
@@ -230,7 +230,7 @@ def _named(answer: Any) -> Row:
 
 
 def _is_answer(given: Any) -> bool:
-    """A token, or the right one and the wrong one."""
+    """Whether it is a token, or a right and a wrong one."""
     if isinstance(given, str | int):
         return True
     several = isinstance(given, Sequence) and 1 <= len(given) <= 2

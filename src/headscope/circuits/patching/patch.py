@@ -1,7 +1,7 @@
-"""Patch: put a part's activity on the clean prompt into a run on the corrupted one, and see.
+"""Patch: put a part's activity on the clean prompt into a run on the corrupted one.
 
-Exactly, every part in turn, with everything the runs have in common computed once; or estimated
-for all parts together from one gradient: (clean − corrupted) · ∂metric/∂activity.
+Exact: every part in turn, with everything the runs share computed once. Estimated: all parts
+together from one gradient, (clean − corrupted) · ∂metric/∂activity.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MEASURES: dict[Method, tuple[str, ...]] = {
     "both": (EXACT, ESTIMATE),
 }
 WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
-RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradients are taken at
+RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # where gradients are taken
 
 
 def patch(
@@ -68,7 +68,7 @@ def patch(
     progress: bool | ProgressCallback = True,
     seed: int = 0,
 ) -> Patching:
-    """How much of the clean answer each part of the model brings back on the corrupted prompt.
+    """How much of the clean answer each part of the model restores on the corrupted prompt.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ def patch(
     corrupted
         The prompt, or the list of them, that the model is run on; a table has its own.
     metric
-        The answer, or the answer and the wrong answer: `("Mary", "John")`. Where prompts
-        bring their answers, or `answers` gives them: the name of a metric (logit_difference,
-        logit, probability, probability_difference, loss, accuracy), or a function of the logits
-        (b t v), and of the answers if it takes two arguments, that gives one number a row.
+        The answer, or the answer and the wrong answer: `("Mary", "John")`. If prompts bring their
+        answers, or `answers` gives them: the name of a metric (logit_difference, logit,
+        probability, probability_difference, loss, accuracy), or a function of the logits (b t v),
+        and of the answers if it takes two arguments, that returns one number a row.
     answers
         The answers, where `metric` is a metric.
     what
@@ -97,13 +97,13 @@ def patch(
     limit
         How many pairs at most.
     output
-        Where the table is written; a stopped run resumes there.
+        File for the table; a stopped run resumes from the checkpoint beside it.
     restart
-        Whether to forget what such a run kept.
+        Whether to discard a stopped run's checkpoint.
     progress
-        Whether to show progress, or a function that is told of it.
+        Whether to show progress, or a function that is called with it.
     seed
-        Of the draws behind intervals.
+        Seed of the draws behind intervals.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def _lengths(batch: PairBatch) -> Tensor:
 def sites_of(
     scope: Scope, found: Wiring, what: What, queries: Sequence[int | str] = ()
 ) -> list[Site]:
-    """Every part, at every one of the positions; without any, at all of them together."""
+    """Every part at each of the positions; without positions, at all of them together."""
     layers = len(found.stack.layers)
     heads: list[int | None] = [None]
     if what in ("heads", "weights", "values"):
@@ -303,7 +303,7 @@ def _estimated(
     what: What,
     sites: list[Site],
 ) -> tuple[Floats, Floats]:
-    """The same, from one pass forward and one back on the corrupted prompts."""
+    """The same, estimated from one forward and one backward pass on the corrupted prompts."""
     name = RECORDED[what]
     check_gradients(scope.model)
     with torch.enable_grad():
@@ -323,7 +323,7 @@ def _estimated(
     return answers.detach().double().cpu().numpy(), torch.stack(changes).cpu().numpy()
 
 
-# What patching has found so far, pair by pair: kept by a run and put in the pairs' order.
+# Results so far, pair by pair: a run's checkpoint, put in the pairs' order at the end.
 
 ENDS = "ends"  # the metric on the clean and on the corrupted prompts
 

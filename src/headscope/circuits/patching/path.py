@@ -1,8 +1,8 @@
-"""Path patching: what one head tells another, and nothing it tells the rest.
+"""Path patching: the effect of one head through one later head alone.
 
-First the sender is patched while every other head keeps what it had on the corrupted prompt, so
-that its message travels by the stream and the MLPs alone; what a later head's queries, keys or
-values become is noted. Then that head alone is run with them (Goldowsky-Dill et al. 2023).
+First the sender is patched while every other head keeps its output on the corrupted prompt, so that
+the change travels through the stream and the MLPs alone; the later head's new queries, keys or
+values are recorded. Then that head alone runs with them (Goldowsky-Dill et al. 2023).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Through = Literal["q", "k", "v"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Paths(HeadResult):
-    """How much of the clean answer comes back by the path from one head to each later head."""
+    """How much of the clean answer the path from one head to each later head restores."""
 
     model: str
     task: str
@@ -51,7 +51,7 @@ class Paths(HeadResult):
     sender: tuple[int, int]
     through: str
     shares: Floats  # layer head
-    direct: float  # by the path to the output that no other head is on
+    direct: float  # through the path to the output that passes no other head
     count: int
 
     @property
@@ -77,23 +77,23 @@ def path_patch(
     sender: tuple[int, int],
     through: Through = "k",
 ) -> Paths:
-    """What the sender tells every later head through its queries, keys or values.
+    """The effect of one head through each later head's queries, keys or values.
 
     Parameters
     ----------
     scope
         The model.
     clean, corrupted, metric, answers
-        Prompts, metric and answers, as `patch` takes them.
+        As in `hs.patch`.
     sender
-        The head that speaks: (layer, head).
+        The earlier head: (layer, head).
     through
-        What of later heads hears it: "q", "k" or "v".
+        Which input of the later heads is patched: "q", "k" or "v".
 
     Returns
     -------
     Paths
-        The share of the clean answer that each path brings back, over all pairs.
+        The share of the clean answer that each path restores, over all pairs.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def path_patch(
 
 
 def _hears(scope: Scope) -> Wiring:
-    """Whether a head of the last layer but one can be heard by those of the last."""
+    """Whether the last layer's heads can read a head of the layer before."""
     found = HEADS_PATCHED.of(scope)
     if not scope.description.reads_values:
         raise HeadscopeError(
@@ -175,7 +175,7 @@ def _message(
     own: Donor,
     sender: tuple[int, int],
 ) -> tuple[dict[int, Call], Any]:
-    """The calls of later layers once they have heard the sender, and what the model then says."""
+    """The calls of later layers after the sender was patched, and the model's output."""
     told: dict[int, Call] = {}
 
     def put(layer: int) -> Callable[..., Any]:
@@ -204,7 +204,7 @@ def _message(
 
 
 def _hearing(told: Call, through: Through) -> Callable[[Call], Tensor]:
-    """b t h d: a layer's head outputs with the told queries, keys or values in place of its own."""
+    """b t h d: a layer's head outputs with the patched queries, keys or values."""
 
     def heard(call: Call) -> Tensor:
         assert call.q is not None and call.k is not None and call.v is not None

@@ -27,7 +27,7 @@ BESIDE = ("near the house", "behind the wall", "in the garden", "beside the rive
 
 
 def _names(luck: random.Random) -> Pair:
-    """Indirect object (Wang et al. 2022): who is given the thing is the one named once."""
+    """Indirect object (Wang et al. 2022): the answer is the name that occurs once."""
     first, second = luck.sample(NAMES, 2)
     a, b = luck.sample([first, second], 2)
     frame, place, thing = luck.choice(NAME_FRAMES), luck.choice(PLACES), luck.choice(THINGS)
@@ -80,7 +80,7 @@ def task(name: str, n: int = 50, seed: int = 0) -> Pairs:
     n
         How many pairs, 50 by default.
     seed
-        Of the words that fill the templates, 0 by default.
+        Seed of the words that fill the templates, 0 by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What patching found: for every part, how much of the clean answer it brings back."""
+"""Patching's result: how much of the clean answer each part restores."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 EXACT, ESTIMATE = "patch", "patch_estimate"
 SURE = 0.05
-MOST_NUMBERS = 20_000_000  # drawn at once: parts × draws
+MOST_NUMBERS = 20_000_000  # parts × draws in memory at once
 
 
 @dataclass(frozen=True)
 class Site:
-    """What was patched: a head, or with `head` None a layer's MLP or hidden state."""
+    """A patched part: a head, or with `head` None a layer's MLP or hidden state."""
 
     layer: int
     head: int | None
@@ -47,7 +47,7 @@ class Patching(HeadResult):
     tokens: tuple[str, ...]  # of the first clean prompt, or the names of the positions
     intervals: dict[str, Differences] = field(repr=False)
     metric: str = "logit_difference"
-    higher_is_better: bool = True  # of the metric; a share of the way back is good either way
+    higher_is_better: bool = True  # of the metric; shares do not depend on it
     prompts: tuple[str, ...] = ()  # the clean ones
 
     holds: ClassVar[tuple[type, ...]] = (Site, Differences)
@@ -57,7 +57,7 @@ class Patching(HeadResult):
         return f"{self.task}: what {self.what} of {self.model} bring back"
 
     def share(self, name: str | None = None) -> Floats:
-        """e: the share of the clean answer each part brings back, over all pairs."""
+        """e: the share of the clean answer each part restores, over all pairs."""
         chosen = name or next(iter(self.effects))
         if chosen not in self.effects:
             raise BadInput(f"There is no measure {chosen!r}; there are {', '.join(self.effects)}.")
@@ -112,7 +112,7 @@ class Patching(HeadResult):
 
     @property
     def agreement(self) -> float:
-        """Spearman's rank correlation of exact and estimated patches; nan where one is missing."""
+        """Spearman's rank correlation of exact and estimated patches; NaN if one is missing."""
         if not {EXACT, ESTIMATE} <= set(self.effects):
             return float("nan")
         return rank_correlation(self.share(EXACT), self.share(ESTIMATE))
@@ -150,7 +150,7 @@ class Patching(HeadResult):
 
 
 def share_of(effects: Floats, whole: Floats) -> Floats:
-    """Σ effect / Σ (clean − corrupted); 0 where the two prompts are answered alike."""
+    """Σ effect / Σ (clean − corrupted); 0 if the model answers both prompts alike."""
     total = whole.sum()
     return effects.sum(1) / total if abs(total) > 1e-6 * len(whole) else np.zeros(len(effects))
 

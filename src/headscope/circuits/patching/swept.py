@@ -1,4 +1,4 @@
-"""The corrupted run with parts of it as they were on the clean prompt, sharing what is alike."""
+"""Runs on the corrupted prompt with parts patched from the clean one; equal work is shared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 What = Literal["heads", "weights", "values", "mlps", "layers"]
-Queries = Tensor | None  # b k, each pair's own positions alone; None: everywhere
+Queries = Tensor | None  # b k, each pair's own positions; None: every position
 HeadPlace = tuple[int, Queries]
 Edit = TypeVar("Edit")
 
@@ -49,12 +49,12 @@ class PatchSweep(Sweep):
         self.wants_scores = other is not None
 
     def _positions_read(self) -> Tensor | None:
-        """b 1: where the answers stand; a metric of the caller's own may look anywhere."""
+        """b 1: the answers' positions; a caller's own metric may read any position."""
         few = hidden_of(self._outputs[-1]).shape[1] >= WORTHWHILE
         return self.pairs.at[1][:, None] if few and not self.pairs.metric.own else None
 
     def replacement(self, call: Call) -> Tensor:
-        """b t h d: what the heads of this layer give with the donor's part in them."""
+        """b t h d: this layer's head outputs with the donor's part in them."""
         assert call.v is not None
         if self.other is not None:
             return self.other(call)
@@ -67,7 +67,7 @@ class PatchSweep(Sweep):
         return apply(call.weights, there.v)
 
     def _donated(self, call: Call, weights: object) -> Tensor:
-        """b h t s: for families in which nothing but the weights can be put in place of others."""
+        """b h t s: for families in which only the weights can be replaced."""
         if self.what != "weights" or self.other is not None:
             raise HeadscopeError(
                 f"{type(call.module).__name__} mixes its heads' outputs with other activations, "
@@ -101,7 +101,7 @@ class PatchSweep(Sweep):
         return self._each(edits, copies, run)
 
     def mlp_answers(self, layer: int, edits: Sequence[Queries], copies: int) -> Tensor:
-        """e b o: with the donor's MLP output in one layer, at some queries or at all."""
+        """e b o: with the donor's MLP output in one layer, at some queries or all."""
         writers = [
             module
             for module in self.wiring.cuts[layer]
@@ -125,7 +125,7 @@ class PatchSweep(Sweep):
         return self._each(edits, copies, run)
 
     def layer_answers(self, layer: int, edits: Sequence[Queries], copies: int) -> Tensor:
-        """e b o: with the donor's hidden state after one layer, at some queries or at all."""
+        """e b o: with the donor's hidden state after one layer, at some queries or all."""
         own, donated = hidden_of(self._outputs[layer]), self.donor.hidden[layer]
 
         def run(some: Sequence[Queries]) -> Tensor:
@@ -185,7 +185,7 @@ def _mixed(own: Tensor, donated: Tensor, edits: Sequence[Queries]) -> Tensor:
 
 
 def _put(own: Tensor, donated: Tensor, queries: Queries) -> None:
-    """The donor's rows in place of one's own (b t …), at some positions of each pair or at all."""
+    """Replace rows (b t …) by the donor's, at some positions of each pair or all."""
     if queries is None:
         own[:] = donated
     else:

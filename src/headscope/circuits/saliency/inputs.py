@@ -1,4 +1,4 @@
-"""Which inputs mattered for an answer, told in several ways, each put to the test."""
+"""Which inputs mattered for an answer, by several methods, each tested by deletion."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ METHODS = ("gradient_input", "integrated_gradients", "rollout", "flow")
 
 @dataclass(frozen=True, repr=False)
 class Inputs:
-    """A score a token and method, how complete the sums are, and whether the rankings hold."""
+    """A score per token and method, how complete the sums are, and whether the rankings hold."""
 
     model: str
     tokens: tuple[str, ...]
     target: tuple[str, ...]
     value: float
     scores: dict[str, Floats]
-    incomplete: dict[str, float]  # |Σ − (answer − baseline)| as a share, where it should be 0
+    incomplete: dict[str, float]  # |Σ − (answer − baseline)| as a share, if it should be 0
     tests: dict[str, Deletion]
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ def inputs(
     orders: int = 40,
     seed: int = 0,
 ) -> Inputs:
-    """Scores of every token for an answer, by several methods, each put to a deletion test.
+    """Scores of every token for an answer, by several methods, each with a deletion test.
 
     The average word of the vocabulary stands for the absence of a word.
 
@@ -108,12 +108,12 @@ def inputs(
     orders
         How many random orders the deletion test draws, 40 by default.
     seed
-        Of those orders, 0 by default.
+        Seed of those orders, 0 by default.
 
     Returns
     -------
     Inputs
-        A score a token and method, and whether each ranking beats random orders.
+        A score per token and method, and whether each ranking beats random orders.
 
     Examples
     --------
@@ -170,12 +170,12 @@ def _by_attention(
     return found
 
 
-# The deletion test: does taking tokens away in a ranking's order hurt faster than by chance?
+# The deletion test: does deleting tokens in a ranking's order lower the answer faster than chance?
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """Mean answer while tokens go, most important first; lower is a better ranking."""
+    """The mean answer while tokens are deleted, most important first; lower is better."""
 
     area: float
     random: float  # the mean over random orders
@@ -187,7 +187,7 @@ class Deletion:
 
 
 def deletion_test(given: Embedded, scores: Floats, orders: int = 40, seed: int = 0) -> Deletion:
-    """Replace tokens by the average word one after another, and average the answer on the way."""
+    """Replace tokens one by one by the average word, and average the answers on the way."""
     free = np.flatnonzero(given.free.numpy())
     ranked = free[np.argsort(-scores[free], kind="stable")]
     chance = np.random.default_rng(seed)
@@ -215,7 +215,7 @@ AT_ONCE = 4096  # tokens run together
 
 
 def _same_embedded(scope: Scope) -> None:
-    """A model that looks at its tokens' numbers too, or scales vectors, gives other answers."""
+    """Whether embeddings give the same answers as token numbers; not in models that scale them."""
     trial = trial_inputs(scope.model)
     table = input_embeddings(scope.model)
     if table is None or "input_ids" not in trial:
@@ -244,7 +244,7 @@ EMBEDDED = Ability(("inputs",), "asked which inputs matter", _same_embedded)
 
 
 class Embedded:
-    """`answers(embeddings)` is the asked logit for each of a batch of embedded texts."""
+    """`answers(embeddings)` is the answer's logit for each of a batch of embedded texts."""
 
     def __init__(
         self, scope: Scope, text: Text, text_pair: Text | None, target: Target, position: int | None
@@ -266,7 +266,7 @@ class Embedded:
         self.ids = target_ids(scope, self.asked, target, logits)
         self.value = float(difference(logits, self.ids))
         special = self.tokens.content
-        self.free = torch.from_numpy(special.copy())  # tokens that may be taken away
+        self.free = torch.from_numpy(special.copy())  # tokens that may be deleted
 
     @property
     def baseline(self) -> Tensor:
@@ -290,6 +290,6 @@ class Embedded:
             return run({**rest, "inputs_embeds": embeddings.clone()})  # CTRL scales it in place
 
     def _scores(self, output: Any) -> Tensor:
-        """b v: what it says at the asked position."""
+        """b v: the logits at the answer's position."""
         words = self.asked.output_layer is not None
         return logits_of(self.scope, output, words, self.asked.position)

@@ -1,4 +1,4 @@
-"""Four ways to say which tokens an answer came from, each a number per token."""
+"""Four methods that score how much each token contributed to an answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 512
-COMPLETE = 0.01  # integrated gradients are refined until their sum is this near
-MOST_FLOW = 64  # tokens a maximum flow is worked out for
+COMPLETE = 0.01  # integrated gradients are refined until their sum is this close
+MOST_FLOW = 64  # most tokens for which a maximum flow is computed
 
 
 def gradient_input(given: Embedded) -> Floats:
-    """Gradient × (input − average word): the first-order effect of taking a token away."""
+    """Gradient × (input − average word): the first-order effect of deleting a token."""
     with torch.enable_grad():
         x = given.own.detach().clone().requires_grad_()
         (slope,) = torch.autograd.grad(given.answers(x).sum(), x)
@@ -29,10 +29,10 @@ def gradient_input(given: Embedded) -> Floats:
 
 
 def integrated_gradients(given: Embedded, steps: int = 32) -> tuple[Floats, float]:
-    """Gradients averaged on the straight way from the average word to the token.
+    """Gradients averaged on the straight line from the average word to the token.
 
-    Sundararajan et al. 2017, by Gauss–Legendre quadrature. The second number is how far the sum
-    is from answer − baseline's answer, as a share of it; steps are doubled while it is over 1 %.
+    Sundararajan et al. 2017, by Gauss–Legendre quadrature. The second number is the sum's error
+    against answer − baseline's answer, as a share of it; steps are doubled while it is over 1 %.
     """
     start, way = given.baseline, given.own - given.baseline
     with torch.no_grad():
@@ -72,7 +72,7 @@ def attention_flow(reading: Reading, kind: str, row: int) -> Floats:
     if length > MOST_FLOW:
         raise BadInput(f"Attention flow is computed for at most {MOST_FLOW} tokens.")
     half = maps / 2 + np.eye(length) / 2
-    scale = 1_000_000  # the flow is found in whole numbers
+    scale = 1_000_000  # the flow algorithm needs whole numbers
     size = (layers + 1) * length
     source, sink, capacity = [], [], []
     for layer in range(layers):

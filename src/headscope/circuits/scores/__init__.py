@@ -1,1 +1,1 @@
-"""Scores: why a query attended to a key, decomposed by what wrote the query and what the key."""
+"""Scores: why a query attended to a key, decomposed by what wrote the query and the key."""

@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 class QueryScores(HeadResult):
     """The scores of one query with every key that it sees, by writers of either side.
 
-    `table` holds what makes the attention go where it goes: each part's mean under the attention
-    weights, less its mean over all keys. `of(key)` gives the parts of one key.
+    `table` explains where the attention goes: each part's mean under the attention weights, minus
+    its mean over all keys. `of(key)` gives the parts of one key.
     """
 
     model: str
@@ -42,8 +42,8 @@ class QueryScores(HeadResult):
     relative_to: int | Literal["mean"] | None
     query_tokens: tuple[str, ...]
     key_tokens: tuple[str, ...]
-    keys: NDArray[np.int64]  # n: the keys that the query sees
-    values: Floats  # n: scores before any soft-cap, less that of `relative_to`
+    keys: NDArray[np.int64]  # n: keys the query sees
+    values: Floats  # n: scores before any soft-cap, minus that of `relative_to`
     weights: Floats  # n
     positional_bias: Floats  # n
     softcap: float | None

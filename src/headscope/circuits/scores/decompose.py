@@ -1,7 +1,7 @@
 """Vectors and numbers of a pass as sums over the writers of its stream.
 
-A vector of d numbers takes one backward step per number, run together as far as memory allows; a
-number per position takes one for all. No array of tokens × tokens or tokens × width × d is made.
+A vector of d numbers takes d backward steps, batched as memory allows; a number per position takes
+one step for all. No array of tokens × tokens or tokens × width × d is made.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from headscope.circuits.scores.head_pass import HeadPass, Leaf
 from headscope.circuits.scores.writers import Writer, Written, WrittenRows
 from headscope.errors import HeadscopeError
 
-AT_ONCE = 2**26  # numbers of a gradient held at a time: 256 MB
-WIDE = 2**23  # numbers of the heads' own outputs held at a time: 64 MB
-EXACT = 1e-3  # of the largest part: what a sum may miss before the model is refused
-FAINT = 1e-5  # of what else enters the first layer: less is rounding
+AT_ONCE = 2**26  # numbers of a gradient in memory: 256 MB
+WIDE = 2**23  # numbers of the heads' own outputs in memory: 64 MB
+EXACT = 1e-3  # largest error of a sum, as a share of the largest part, before the model is refused
+FAINT = 1e-5  # share of what else enters the first layer; less is rounding
 
 Slopes = list[Tensor | None]
 BIAS, POSITION = Writer("bias"), Writer("position")
@@ -40,7 +40,7 @@ def written(passed: HeadPass, vector: Tensor, at: Tensor | None = None) -> Writt
         here = slice(first, first + each)
         unit = torch.eye(d, dtype=vector.dtype, device=vector.device)[here]
         slopes = _slopes(passed, vector, unit)
-        known: dict[int, Tensor] = {}  # most writers share one slope: the stream only adds
+        known: dict[int, Tensor] = {}  # most writers share one gradient
         for leaf, slope in zip(passed.leaves, slopes, strict=False):
             if slope is None:
                 continue
@@ -50,7 +50,7 @@ def written(passed: HeadPass, vector: Tensor, at: Tensor | None = None) -> Writt
                     in_start[here] += values
         if start.requires_grad and (slope := slopes[-1]) is not None:
             rest[here] = torch.einsum("ebth,bth->e", slope.double(), start.detach().double())
-    # positions added as fixed numbers or parameters are no module's output
+    # position vectors added as constants or parameters are no module's output
     if start.requires_grad and _matters(rest - in_start, in_start):
         sums[POSITION] = sums.get(POSITION, torch.zeros_like(rest)) + rest - in_start
     writers = tuple(sorted(sums, key=lambda one: one.order))
@@ -61,10 +61,10 @@ def written(passed: HeadPass, vector: Tensor, at: Tensor | None = None) -> Writt
 
 
 def written_rows(passed: HeadPass, numbers: Tensor) -> WrittenRows:
-    """A number per position (t), each made at its own position alone, by writer.
+    """A number per position (t), computed from that position alone, by writer.
 
-    One backward step gives all of them. What biases add has no position of its own there: it is
-    what the others leave, and its sum is checked against the biases' own.
+    One backward step gives all of them. The part of biases has no position of its own: it is the
+    remainder, and its sum is checked against the biases' own.
     """
     start = passed.start
     assert start is not None and passed.rows is None
@@ -88,7 +88,7 @@ def written_rows(passed: HeadPass, numbers: Tensor) -> WrittenRows:
         rest = (slope[0].double() * start.detach().double()).sum((0, 2)) - in_start
         if _matters(rest.sum() - start_biases, in_start):
             sums[POSITION] = sums.get(POSITION, nothing) + rest
-            biases -= start_biases  # it stands with the positions
+            biases -= start_biases  # it is counted with the positions
     largest = torch.stack([one.abs().amax() for one in sums.values()]).max()
     missing = numbers.detach().double() - torch.stack(list(sums.values())).sum(0)
     _check((missing.sum() - biases).abs(), largest * len(numbers))
@@ -101,7 +101,7 @@ def written_rows(passed: HeadPass, numbers: Tensor) -> WrittenRows:
 
 
 def _slopes(passed: HeadPass, of: Tensor, directions: Tensor) -> Slopes:
-    """e × the shape of every leaf, and of the start where it is one."""
+    """e × the shape of every leaf, and of the start if it is one."""
     wanted = [leaf.value for leaf in passed.leaves]
     if passed.start is not None and passed.start.requires_grad:
         wanted.append(passed.start)
@@ -113,7 +113,7 @@ def _slopes(passed: HeadPass, of: Tensor, directions: Tensor) -> Slopes:
 
 
 def _inside(leaf: Leaf, start: Tensor, at: Tensor | None) -> Tensor | None:
-    """The positions of a leaf that matter; None for all that it has."""
+    """The positions of a leaf that matter; None for all."""
     whole = leaf.value.dim() > 1 and leaf.value.shape[-2] == start.shape[1]
     return at if whole else None
 

@@ -1,7 +1,7 @@
-"""A query or a key as a sum over features of a dictionary, in place of writers.
+"""A query or a key as a sum over a dictionary's features instead of writers.
 
 The dictionary reads the stream as it enters the head's layer. What it does not reproduce is a part
-of its own, the error, so that the sum is the score whatever the dictionary is worth.
+of its own, the error, so that the sum is the score even with a poor dictionary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ERROR = Writer("error")
 
 
 class Dictionary(Protocol):
-    """Features of the stream, such as a sparse autoencoder: the last axis is turned."""
+    """Features of the stream, such as a sparse autoencoder's, along the last axis."""
 
     def encode(self, x: Tensor, /) -> Tensor: ...
     def decode(self, features: Tensor, /) -> Tensor: ...
@@ -38,7 +38,7 @@ def check_dictionary(dictionary: Any) -> None:
 def in_features(
     passed: HeadPass, vector: Tensor, positions: Tensor, dictionary: Dictionary
 ) -> Written:
-    """vector (d), made of the stream at these positions alone, by feature."""
+    """vector (d), computed from the stream at these positions alone, by feature."""
     assert passed.entered is not None
     stream = passed.entered.detach()[0]
     active, directions, empty = _decoded(dictionary, stream[positions.to(stream.device)])
@@ -61,7 +61,7 @@ def in_features(
             bias[here] += slope @ empty
             error[here] += slope @ missed
             whole[here] += slope @ stream[at].double().cpu()
-    rest = vector.detach().double().cpu() - whole  # of norms and projections
+    rest = vector.detach().double().cpu() - whole  # biases of norms and projections
     used = active.any(0).nonzero().flatten()
     writers = (*(Writer("feature", feature=int(one)) for one in used), ERROR, BIAS)
     parts = torch.cat([sums[used], error[None], (bias + rest)[None]])
@@ -70,7 +70,7 @@ def in_features(
 
 @torch.no_grad()
 def _decoded(dictionary: Dictionary, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """n × F activations, F × hidden directions (zero of features nobody uses), decode(0)."""
+    """n × F activations, F × hidden directions (zero for unused features), decode(0)."""
     found = dictionary.encode(rows)
     if found.dim() != 2 or len(found) != len(rows):
         raise BadInput(

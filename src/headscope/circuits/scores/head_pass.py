@@ -1,7 +1,7 @@
-"""One pass up to a head's attention, with everything that was written into its stream as leaves.
+"""One pass up to a head's attention, with every write into its stream as a leaf.
 
-Norms stand frozen at the scale they had, and what every writer gave is held fixed, so the query
-and the key of a position are linear in what the writers wrote at that position.
+Norms are frozen at their scale and every writer's output is a constant, so the query and the key of
+a position are linear in what the writers wrote at that position.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One thing written: `value` at the rows kept (1 r hidden), or a bias of a norm or map."""
+    """One write: `value` at the kept rows (1 r hidden), or a bias of a norm or map."""
 
     value: Tensor
     writer: Writer
@@ -121,7 +121,7 @@ def head_pass(
 
 
 def _attention(scope: Scope, wiring: Wiring, kind: Kind, layer: int) -> nn.Module:
-    """The module whose call is asked for; a decoder's layer holds one that looks at the encoder."""
+    """The module of the requested call; a decoder's layer may have another for the encoder."""
     if kind == wiring.stack.kind:
         return wiring.stack.attention[layer]
     from headscope.reading.describe import trial_inputs
@@ -133,7 +133,7 @@ def _attention(scope: Scope, wiring: Wiring, kind: Kind, layer: int) -> nn.Modul
 
 @dataclass(frozen=True)
 class _Table:
-    """Stands in for an embedding before the first layer."""
+    """Replaces an embedding before the first layer."""
 
     found: HeadPass
     module: nn.Module
@@ -190,7 +190,7 @@ def _entered(found: HeadPass) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class _Cut:
-    """Stands in for a module with weights: what it gives is held fixed."""
+    """Replaces a module with weights: its output becomes a constant."""
 
     found: HeadPass
     wiring: Wiring

@@ -1,7 +1,7 @@
 """`hs.circuits.score_parts`: which writers make a head look where it looks, over a corpus.
 
-For every query the strongest key (of a pattern's targets, or of all) is set against the mean of
-the keys that the query sees. Two backward steps a document sum the parts of all its queries.
+For every query the strongest key (of a pattern's targets, or of all) is compared with the mean of
+the keys the query sees. Two backward steps per document sum the parts of all its queries.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from headscope.statistics.features.grid import Grid, grid_of
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-TOKENS = 128  # of a document that are read unless asked otherwise
+TOKENS = 128  # read of a document by default
 Key = tuple[Side, Writer]
 
 
@@ -61,7 +61,7 @@ def score_parts(
     progress: bool | ProgressCallback = True,
     seed: int = 0,
 ) -> ScoreParts:
-    """Average a head's decomposed scores over a corpus: who wrote what it matches.
+    """Average a head's decomposed scores over a corpus: which writers wrote what it matches.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def score_parts(
     limit
         Documents read; all by default.
     output, restart, progress
-        Where the result is written, whether a stopped run starts over, and what shows progress.
+        File for the result, whether a stopped run starts over, and whether to show progress.
     seed
-        Of the bootstrap over documents behind the intervals.
+        Seed of the bootstrap over documents behind the intervals.
 
     Returns
     -------
@@ -150,12 +150,12 @@ def _of_document(
     head: int,
     pattern: MassPattern | None,
 ) -> tuple[dict[Key, float], int]:
-    """Each writer's part summed over the document's queries, and how many they are."""
+    """Each writer's part summed over the document's queries, and the number of queries."""
     passed = head_pass(scope, wiring(scope), inputs, kind, layer, None)
     call = passed.call
     assert call is not None and call.q is not None and call.k is not None
     q, k = call.q[0, head], call.k[0, head // (call.heads // call.groups)]
-    towards_keys = torch.zeros_like(k)  # Σ over queries: what a key is multiplied by
+    towards_keys = torch.zeros_like(k)  # Σ over queries: the factor of a key
     towards_queries = torch.zeros_like(q)
     count = 0
     for queries, pull in _pulls(call, head, grid, pattern):
@@ -180,7 +180,7 @@ def _summed(side: Side, rows: WrittenRows) -> dict[Key, float]:
 def _pulls(
     call: Call, head: int, grid: Grid, pattern: MassPattern | None
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Some queries at a time: 1 at the strongest key, less 1/n at each of the n seen keys."""
+    """Some queries at a time: 1 at the strongest key, minus 1/n at each of the n seen keys."""
     for queries, scores, seen in row_blocks(call, head):
         pairs = TokenPairs(grid, queries)
         counted = pairs.from_content[0] & seen
@@ -197,7 +197,7 @@ class _Kept:
 
     def __init__(self, state: State | None) -> None:
         self.done = 0
-        self.counts: list[int] = []  # of documents with a query that counts
+        self.counts: list[int] = []  # per document with a query that counts
         self.sums: dict[Key, list[float]] = {}
         if state is not None:
             self.done, self.counts = state.position["done"], list(state.position["counts"])

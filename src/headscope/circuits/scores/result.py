@@ -1,4 +1,4 @@
-"""A decomposed score: what each pair of writers put into one attention score."""
+"""A decomposed score: what each pair of writers added to one attention score."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Score(HeadResult):
     relative_to: int | str | None
     query_tokens: tuple[str, ...]
     key_tokens: tuple[str, ...]
-    value: float  # before any soft-cap; of the difference where `relative_to` is given
+    value: float  # before any soft-cap; with `relative_to`, the difference
     weight: float
     positional_bias: float
     softcap: float | None
@@ -77,13 +77,13 @@ class Score(HeadResult):
         return strongest(self.table, name, n)
 
     def shown(self, n: int = 10) -> tuple[list[int], list[int]]:
-        """The writers of either side with the largest parts, in the order of the model."""
+        """The writers of either side with the largest parts, in the model's order."""
         sides = (self.parts.sum(1), self.parts.sum(0))
         first, second = (sorted(np.argsort(-np.abs(one))[:n].tolist()) for one in sides)
         return first, second
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
-        """The strongest writers of the query × those of the key, with what all others add."""
+        """The strongest writers of the query × those of the key, and the sum of all others."""
         from headscope.figures.of_circuits import writer_pairs
 
         query, key = self.shown()

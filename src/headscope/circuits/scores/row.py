@@ -1,4 +1,4 @@
-"""One query's row of one head: what its scores and weights are made of."""
+"""One query's row of one head: the parts of its scores and weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AT_ONCE = 512  # queries whose scores are made together
 
 @dataclass(frozen=True)
 class Row:
-    """q of the query and k of every key, in the pass's own graph, and what is added to q·k."""
+    """q of the query and k of every key, in the pass's graph, and the bias added to q·k."""
 
     call: Call
     head: int
@@ -25,7 +25,7 @@ class Row:
     q: Tensor  # d
     k: Tensor  # s d
     bias: Tensor  # s, float64
-    seen: Tensor  # s bool: the keys that the query may look at
+    seen: Tensor  # s bool: keys the query may attend to
 
     @property
     def scaling(self) -> float:
@@ -33,7 +33,7 @@ class Row:
         return self.call.scaling
 
     def products(self, q: Tensor | None = None, k: Tensor | None = None) -> Tensor:
-        """s, float64: scaled q·k, before bias and soft-cap, of these vectors or the row's own."""
+        """s, float64: scaled q·k of these vectors or the row's own, before bias and soft-cap."""
         q = self.q if q is None else q
         k = self.k if k is None else k
         return self.scaling * (k.detach().double() @ q.detach().double())
@@ -50,7 +50,7 @@ class Row:
         return made[0, 0, 0]
 
 
-@torch.enable_grad()  # a caller may have switched gradients off
+@torch.enable_grad()  # the caller may have disabled gradients
 def row_of(call: Call, head: int, query: int) -> Row:
     assert call.q is not None and call.k is not None
     group = head // (call.heads // call.groups)
@@ -74,7 +74,7 @@ def _seen(call: Call, head: int, query: int) -> Tensor:
 
 
 def row_blocks(call: Call, head: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Some queries at a time: the queries, their scores (r s) and the keys that they see (r s)."""
+    """Some queries at a time: the queries, their scores (r s) and the keys they see (r s)."""
     assert call.q is not None and call.k is not None and call.scaling is not None
     q, k = call.q[0, head].detach(), call.k[0, head // (call.heads // call.groups)].detach()
     every = torch.arange(len(k), device=k.device)

@@ -62,8 +62,8 @@ def score(
     """Decompose attention scores by what wrote the query and what wrote the key.
 
     The score of a head is q·k times a scale, plus a positional bias where the model has one. Both
-    vectors are sums over writers: embeddings, earlier heads, MLPs and biases. Norms are held at
-    the scale they had on this text, so the sum over pairs of writers is the score itself.
+    vectors are sums over writers: embeddings, earlier heads, MLPs and biases. Norms keep their
+    scale on this text, so the sum over pairs of writers is the score itself.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def score(
         Positions of two tokens; negative ones count from the end. Without a key, all keys of the
         query are decomposed, by the query's writers and by the key's writers.
     relative_to
-        Another key's position, or "mean" for the mean over the keys that the query sees: the
-        result explains the difference of the two scores.
+        Another key's position, or "mean" for the mean over the keys that the query sees: the result
+        explains the difference between the two scores.
     kind
         "encoder", "decoder" or "cross"; the model's own self-attention by default.
     verify
@@ -131,7 +131,7 @@ def score_of(
     verify: int = 0,
     dictionary: Dictionary | None = None,
 ) -> Score | QueryScores:
-    """The same for tokens as they are; `scope` runs no module as several layers."""
+    """The same for given tokens; `scope` runs no module as several layers."""
     found = wiring(scope)
     kind, inputs, queries, keys = read.kind, read.inputs, read.queries, read.keys
     check_head(scope, kind, layer, head)
@@ -220,7 +220,7 @@ def _both(
 
 
 def _from_encoder(vector: Tensor) -> Written:
-    """Keys of cross-attention are made of what the encoder gives, taken whole."""
+    """Keys of cross-attention come from the encoder's output, which counts as one writer."""
     whole = vector.detach().double()
     return Written((Writer("encoder"),), whole[None], whole)
 
@@ -237,7 +237,7 @@ def _check_seen(row: Row, queries: Tokens, keys: Tokens, *positions: Relative) -
 def tokens_of(
     scope: Scope, text: Text, text_pair: Text | None, kind: Kind
 ) -> tuple[dict[str, Tensor], Tokens, Tokens]:
-    """The inputs, and the tokens that queries and keys stand for."""
+    """The inputs, and the tokens of queries and keys."""
     if scope.encoder_decoder:
         batch, heard = encode_both(scope, [text], [text_pair])
         own = heard[0]

@@ -1,8 +1,8 @@
-"""Writers put to the test: removed from one query or one key alone, by the model itself.
+"""Writers tested: the model runs with each removed from one query or one key alone.
 
-A second pass holds what every module wrote at the query's and the key's positions, less one
-writer, and lets norms and projections do what they do. Everything else stays as it was, so only
-the direct path from that writer to the query (or key) is cut: path patching through q or k.
+A second pass keeps what every module wrote at the query's and the key's positions, minus one
+writer, and runs norms and projections anew. Everything else is unchanged, so only the direct path
+from that writer to the query (or key) is cut: path patching through q or k.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def removals(
 ) -> tuple[Removal, ...]:
     """The strongest writers of either side, removed one by one; predicted and measured changes.
 
-    Strongest in the score that was decomposed: `of_key` may be the difference of two keys, while
+    Strength is measured in the decomposed score: `of_key` may be the difference of two keys, while
     a writer is removed from the key alone.
     """
     if row.call.kind == "cross":
@@ -97,7 +97,7 @@ def _rescaled(passed: HeadPass, vector: Tensor, writer: Writer, position: int) -
     """
     rows = None if passed.rows is None else passed.rows.tolist()
     at = position if rows is None else rows.index(position)
-    changes: list[tuple[Tensor, Tensor]] = []  # of what the writer gave, then of norms' outputs
+    changes: list[tuple[Tensor, Tensor]] = []  # of the writer's output, then of norms' outputs
     for leaf in passed.leaves:
         if leaf.module is not None:
             change = torch.zeros_like(leaf.value).flatten(0, -2)
@@ -106,13 +106,13 @@ def _rescaled(passed: HeadPass, vector: Tensor, writer: Writer, position: int) -
     for call in passed.last_norms:
         before = call.entered.detach()
         change = call.norm(before + _pushed(call.entered, changes)) - call.norm(before)
-        change = change.detach() - _pushed(call.left, changes)  # what it does while frozen
+        change = change.detach() - _pushed(call.left, changes)  # beyond what it does while frozen
         changes.append((call.left, change))
     return vector.detach() + _pushed(vector, changes)
 
 
 def _pushed(of: Tensor, changes: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
-    """By how much a tensor of the pass changes with tensors before it: their linear maps."""
+    """The change of a tensor of the pass when earlier tensors change, through their linear maps."""
     direction = torch.zeros_like(of, requires_grad=True)
     slopes: Any = torch.autograd.grad(
         of, [one for one, _ in changes], direction, create_graph=True, allow_unused=True
@@ -126,7 +126,7 @@ def _pushed(of: Tensor, changes: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
 
 
 def _largest(parts: Tensor, writers: Sequence[Writer], own: set[Writer]) -> list[int]:
-    """Writers that modules are, largest part first; a bias is in no module's output alone."""
+    """Writers that are modules, largest part first; a bias is in no module's output alone."""
     order = parts.abs().argsort(descending=True).tolist()
     return [at for at in order if writers[at].part == "head" or writers[at] in own]
 
@@ -141,7 +141,7 @@ def _without(
     row: Row,
     cuts: Sequence[tuple[Writer, int]],
 ) -> tuple[Tensor, Tensor]:
-    """n t d and n s d: the head's queries and keys, a pass per writer removed at a position."""
+    """n t d and n s d: the head's queries and keys, one writer removed at a position per pass."""
     positions = sorted({position for _, position in cuts})
     kept = None if passed.rows is None else passed.rows.tolist()
     rows = {one: one if kept is None else kept.index(one) for one in positions}
@@ -170,9 +170,9 @@ def _without(
 
 @dataclass(frozen=True)
 class _Held:
-    """Stands in for a writer: at some rows what it gave in the first pass, less what is cut."""
+    """Replaces a writer: at some rows its output of the first pass, minus what is cut."""
 
-    leaves: Iterator[Leaf]  # of its calls, in order: GPT-2 looks up segments in its words' table
+    leaves: Iterator[Leaf]  # one per call, in order: GPT-2 looks up segments in its words' table
     rows: dict[int, int]  # position: row of the leaf
     cuts: tuple[tuple[Writer, int], ...]
     forward: Callable[..., Any]

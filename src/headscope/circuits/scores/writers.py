@@ -1,4 +1,4 @@
-"""Writers: what put something into the residual stream, and a vector as a sum over them."""
+"""Writers: the parts that write into the residual stream, and a vector as a sum over them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ORDER: tuple[Part, ...] = get_args(Part)
 
 @dataclass(frozen=True)
 class Writer:
-    """Something that wrote into the stream: an embedding, a head, an MLP, or all biases.
+    """A part that wrote into the stream: an embedding, a head, an MLP, or all biases.
 
-    With a dictionary a feature of the stream, or the error, which no feature reproduces.
+    With a dictionary: a feature of the stream, or the error, which no feature reproduces.
     """
 
     part: Part
@@ -63,15 +63,15 @@ class WrittenRows:
 
 @dataclass(frozen=True)
 class Removal:
-    """A writer removed from the query or the key alone: the change of weight, three times.
+    """A writer removed from the query or the key alone: three values of the change of weight.
 
-    Without the writer, norms multiply what is left of the vector by `scale`. Parts of a score
-    leave that out; `rescaled` takes in the norms between the last writer and the head.
+    Without the writer, norms multiply the rest of the vector by `scale`. Parts of a score ignore
+    that; `rescaled` includes the norms between the last writer and the head.
     """
 
     side: Side
     writer: Writer
-    predicted: float  # from its part of the scores, norms held
+    predicted: float  # from its part of the scores, norms frozen
     rescaled: float  # the same, with the head's own norms at their new scale
-    measured: float  # by the model, norms as they come out
-    scale: float  # length of the vector that is left, over its length with norms held
+    measured: float  # by the model, with its norms recomputed
+    scale: float  # length of the remaining vector, over its length with frozen norms

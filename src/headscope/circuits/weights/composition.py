@@ -1,8 +1,8 @@
-"""Composition: how far what one head writes is what a later head reads.
+"""Composition: how much of what one head writes a later head reads.
 
-‖W_OV W_QK‖ / (‖W_OV‖ ‖W_QK‖) for queries, the same with W_QKᵀ for keys and W_OV for values
-(Elhage et al. 2021), in Frobenius norms, which need only head size × head size products. Two
-random matrices of the same shape score about 1/√width; what lies above is reported beside it.
+‖W_OV W_QK‖ / (‖W_OV‖ ‖W_QK‖) for queries, the same with W_QKᵀ for keys and W_OV for values (Elhage
+et al. 2021), in Frobenius norms, which need only head size × head size products. Two random
+matrices of the same shape score about 1/√width; the excess is reported beside the score.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DRAWN = 200  # random pairs behind the baseline
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Composition(HeadResult):
-    """For every head the strongest earlier head it reads, and all pairs in `pairs`."""
+    """For every head, the earlier head it reads most; `pairs` has all pairs."""
 
     model: str
     kind: str
-    scores: dict[str, NDArray[np.float32]]  # q, k, v: l h l′ h′, writer before reader; nan else
-    baseline: dict[str, tuple[float, float]]  # mean and spread over random matrices of the shape
+    scores: dict[str, NDArray[np.float32]]  # q, k, v: l h l′ h′, writer first; NaN elsewhere
+    baseline: dict[str, tuple[float, float]]  # mean and deviation of random matrices
     note: str
 
     @property
@@ -46,7 +46,7 @@ class Composition(HeadResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Per reading head its best partner: value, baseline, and which head writes."""
+        """Each head's strongest writer: value, baseline, and the writing head."""
         import pandas as pd
 
         frames: list[Any] = []
@@ -71,7 +71,7 @@ class Composition(HeadResult):
         return tidy(pd.concat(frames, ignore_index=True), kind=self.kind)
 
     def pairs(self, through: Through = "k", n: int = 10) -> pd.DataFrame:
-        """The strongest pairs: writer, reader, score, and how many spreads above random."""
+        """The strongest pairs: writer, reader, score, and standard deviations above random."""
         import pandas as pd
 
         if through not in self.scores:
@@ -87,14 +87,14 @@ class Composition(HeadResult):
 
 
 def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composition:
-    """How far every head reads what every earlier head writes, from weights alone.
+    """How much every head reads of what every earlier head writes, from weights alone.
 
     Parameters
     ----------
     scope
         The model; it needs at least two layers.
     through
-        What of the later head reads: any of "q", "k" and "v"; all three by default.
+        Inputs of the later head: any of "q", "k" and "v"; all three by default.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def _reader(weights: HeadWeights, late: int, through: Through) -> tuple[Tensor, 
 
 
 def _wide(a: Tensor, b: Tensor) -> Tensor:
-    """h d m of the norm of A B, whatever it is multiplied with: ‖A X‖ = ‖√(AᵀA) X‖."""
+    """h d m with the norm of A B in any product: ‖A X‖ = ‖√(AᵀA) X‖."""
     return _root(a.transpose(1, 2) @ a) @ b
 
 
@@ -169,7 +169,7 @@ def _root(gram: Tensor) -> Tensor:
 
 
 def _random(weights: HeadWeights, through: Through) -> tuple[float, float]:
-    """Mean and spread of the score of Gaussian matrices of the model's shapes."""
+    """Mean and standard deviation of the score of Gaussian matrices of the model's shapes."""
     one = weights.layers[0]
     generator = torch.Generator().manual_seed(0)
     count = max(2, int(DRAWN**0.5))

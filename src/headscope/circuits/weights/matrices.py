@@ -1,10 +1,10 @@
-"""The weights of every head as matrices on the residual stream, found by trying the model.
+"""The weights of every head as matrices on the residual stream, found by running the model.
 
-An attention module is given each direction of the stream in turn and the q, k and v it makes of
-it are the rows of W_Q, W_K and W_V, however the family stores, fuses or groups them. At the first
-position a rotary embedding turns nothing, so W_Q and W_K are those of a token and itself. The gain
-of the norm before the attention is part of the matrices, its scale (which depends on the text) is
-not; neither is the scale of norms on q and k.
+An attention module receives each direction of the stream in turn; the q, k and v it computes are
+the rows of W_Q, W_K and W_V, however the family stores, fuses or groups them. At the first position
+a rotary embedding does not rotate, so W_Q and W_K are those of a token and itself. The matrices
+include the gain of the norm before the attention, but not its scale, which depends on the text, nor
+the scale of norms on q and k.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LayerWeights:
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """Every layer of one kind of attention, and what of the model is not in the matrices."""
+    """Every layer of one kind of attention, and what the matrices leave out."""
 
     kind: Kind
     layers: tuple[LayerWeights, ...]
@@ -101,7 +101,7 @@ AS_MATRICES = Ability(
 
 @stopped_safely()
 def _calls(scope: Scope, wired: Wiring) -> tuple[list[Call], dict[int, tuple[Any, Any]]]:
-    """The calls of a trial pass, and what each attention module was given."""
+    """The calls of a trial pass, and each attention module's arguments."""
     calls: list[Call] = []
     given: dict[int, tuple[Any, Any]] = {}
 
@@ -154,7 +154,7 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
         module(*args, **kwargs)
     tried_call = seen[0]
     made = (tried_call.q, tried_call.k, tried_call.v)
-    if any(one is None or len(one) != len(directions) for one in made):  # CTRL is given q, k and v
+    if any(one is None or len(one) != len(directions) for one in made):  # CTRL takes q, k and v
         raise HeadscopeError(
             f"{type(module).__name__} computes its queries, keys and values from different "
             f"inputs, so the weights of its heads cannot be separated; attribute or patch on a "
@@ -169,7 +169,7 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
         raise HeadscopeError(f"The output projection of {type(module).__name__} was not found.")
     o = weight_of(linear).float().reshape(call.heads, v.shape[-1], -1)
     norm = wired.before_attention.get(id(module))
-    if norm is not None:  # what the norm adds to every token, β, is part of the biases
+    if norm is not None:  # the norm's β is part of the biases
         shift = _tried(norm, directions)[1].to(q)
         q_bias, k_bias, v_bias = (
             bias + torch.einsum("m,hmd->hd", shift, matrix)
@@ -184,7 +184,7 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
 
 
 def _matrix(made: Tensor, heads: int) -> tuple[Tensor, Tensor]:
-    """h m d and h d: rows less the zero vector's, which is the bias."""
+    """h m d and h d: rows minus the zero vector's, which is the bias."""
     rows = made[:, :, 0].float()  # m+1 g d, at the first position
     spread = rows.repeat_interleave(heads // rows.shape[1], dim=1).transpose(0, 1)
     return spread[:, :-1] - spread[:, -1:], spread[:, -1]
@@ -210,18 +210,18 @@ Map = Callable[[Tensor], Tensor]
 def norm_before(wired: Wiring, call: Call) -> Map:
     """Rows of a matrix that reads the stream through the norm in front of an attention module.
 
-    x ↦ (x − mean) γ read by W is x ↦ x W′ with W′ = γ W, its columns centred where the norm is.
+    x ↦ (x − mean) γ read by W is x ↦ x W′ with W′ = γ W, its columns centred if the norm centres.
     """
     return _of_norm(wired.before_attention.get(id(call.module)), reads=True)
 
 
 def norm_after(wired: Wiring, call: Call, linear: nn.Module) -> Map:
-    """What a family does to the heads' sum before it is added (Gemma's second norm)."""
+    """A matrix that writes through the norm after the projection (Gemma's second norm)."""
     return _of_norm(wired.after_projection.get(id(linear)), reads=False)
 
 
 def _of_norm(norm: nn.Module | None, *, reads: bool) -> Map:
-    """On vectors along the last axis: the gain, and the mean taken off where the norm does.
+    """On vectors along the last axis: the gain, and minus the mean if the norm subtracts it.
 
     Reading through a norm and writing through it take the two steps in opposite order.
     """
@@ -245,7 +245,7 @@ def _tried(norm: nn.Module, like: Tensor) -> tuple[Tensor, Tensor, bool]:
         own = next((weight.dtype for weight in norm.parameters()), like.dtype)
         if own == like.dtype:
             raise
-        # torch's layer norm takes numbers of its weights' own precision alone
+        # torch's layer norm accepts only its weights' precision
         return tried(norm.forward, like.to(own))
 
 

@@ -1,4 +1,4 @@
-"""Singular vectors of a head's circuits: the directions it matches, and those it moves.
+"""Singular vectors of a head's circuits: the directions it matches or moves.
 
 W_Q W_Kᵀ and W_V W_O are width × width matrices of rank d. Their singular vectors come from two
 thin QR decompositions and one of d × d, so the large matrices are never made.
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 Circuit = Literal["qk", "ov"]
-TOKENS = 6  # named at either end
+TOKENS = 6  # named on either side
 
 
 @dataclass(frozen=True)
 class Directions:
     """left diag(values) rightᵀ is the circuit: rows of the stream × columns of the stream."""
 
-    left: Tensor  # m d: of the query (qk), or of what is read (ov)
+    left: Tensor  # m d: of the query (qk), or of the input (ov)
     values: Tensor  # d, largest first
-    right: Tensor  # m d: of the key (qk), or of what is written (ov)
+    right: Tensor  # m d: of the key (qk), or of the output (ov)
 
 
 def directions(first: Tensor, second: Tensor) -> Directions:
@@ -55,7 +55,7 @@ def singular(
     text: str | None = None,
     n: int = 5,
 ) -> pd.DataFrame:
-    """A head's strongest directions, with the tokens at both of their sides.
+    """A head's strongest directions, with the tokens on both sides.
 
     Parameters
     ----------
@@ -66,16 +66,16 @@ def singular(
     circuit
         "qk", what its queries match in keys (positions aside), or "ov", what it reads and writes.
     text
-        A text: the column `used` then has each direction's share of what the head does on it.
+        A text: the column `used` then has each direction's share of the head's work on it.
     n
         How many directions, strongest first.
 
     Returns
     -------
     pandas.DataFrame
-        `value` (singular value), `share` (of the sum of squares), `left` and `right` (tokens of
-        the query and the key, or read and written), and `used` with a text. A direction and its
-        opposite are one: `left_opposite` and `right_opposite` are its other end.
+        `value` (singular value), `share` (of the sum of squares), `left` and `right` (tokens of the
+        query and the key, or read and written), and `used` with a text. A direction has two ends:
+        `left_opposite` and `right_opposite` are the other one.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _tokens(scope: Scope, values: Tensor) -> tuple[str, ...]:
 
 
 def _used(scope: Scope, text: str, layer: int, circuit: Circuit, found: Directions) -> Tensor:
-    """d: each direction's share of the size of scores (qk), or of what is moved (ov)."""
+    """d: each direction's share of the scores' size (qk), or of the output's (ov)."""
     stream = _stream(unrolled(scope), text, layer)
     size = found.values * (stream @ found.left).square().mean(0).sqrt()
     if circuit == "qk":
@@ -140,7 +140,7 @@ def _share(sizes: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _stream(scope: Scope, text: str, layer: int) -> Tensor:
-    """t m: what enters a layer, at the scale that the norm before its attention gives it."""
+    """t m: a layer's input, at the scale of the norm before its attention."""
     wired = wiring(scope)
     seen: list[Tensor] = []
 

@@ -1,4 +1,4 @@
-"""What a head's weights say about tokens: what it writes for each, what it looks for from each."""
+"""What a head writes for each token and looks for from each, by its weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ov_tokens(
     layer, head
         The head, counted from 0.
     token
-        The token that the head attends to; all of the vocabulary if left out.
+        The token that the head attends to; the whole vocabulary if left out.
     n
         How many rows to return, 10 by default.
 
@@ -65,7 +65,7 @@ def qk_tokens(
     layer, head
         The head, counted from 0.
     token
-        The token that attends; all of the vocabulary if left out.
+        The token that attends; the whole vocabulary if left out.
     n
         How many rows to return, 10 by default.
 
@@ -126,7 +126,7 @@ def _strongest(
     )
 
 
-# Copying: whether what a head moves raises the very token it was moved from.
+# Copying: whether what a head moves from a token raises that token.
 #
 # The circuit of a head from token to logit is W_E W_V W_O W_U, a vocabulary × vocabulary matrix.
 # Its eigenvalues other than zero are those of W_O (W_U W_E) W_V, head size × head size, so the

@@ -1,4 +1,4 @@
-"""`headscope probe coreference`: which head goes from a mention to what it refers back to."""
+"""`headscope probe coreference`: which head attends from a mention to its antecedent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def coreference(
     map_file: options.MapFile = None,
     restart: options.Restart = False,
 ) -> None:
-    """Which head attends from a mention to what it refers back to.
+    """Which head attends from a mention to its antecedent.
 
     DATA is CoNLL-2012 style (.conll), CoNLL-U with Entity= (.conllu) or GAP (.tsv): a file, a
     folder or an archive. Heads are chosen on every second document and scored on the others. Every

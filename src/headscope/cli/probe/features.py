@@ -34,8 +34,8 @@ def features(
 ) -> None:
     """How much attention goes to nouns, verbs, pronouns, subjects, objects, negation, specials.
 
-    DATA is CoNLL-U (plain text is parsed with spaCy). With --other the two models stand side by
-    side, with the change.
+    DATA is CoNLL-U (plain text is parsed with spaCy). With --other the table shows two models and
+    the change.
 
     Examples:
 
@@ -43,10 +43,10 @@ def features(
     """
     shared.check(data, table=output, limit=limit, max_tokens=max_tokens)
     sentences = shared.sentences(data, limit, bad_data, layout)
-    # two models are two runs, each with an output of its own
+    # each model is a run with its own output
     places = [beside(output, "first"), beside(output, "second")] if other else [output]
     results: list[Any] = []
-    names = [model, other] if other else [model]  # both are opened before either is measured
+    names = [model, other] if other else [model]  # open both before measuring either
     scopes = [open_scope(name, device, dtype, trust_remote_code) for name in names]
     from headscope.probes.features.attention import probe_features
 

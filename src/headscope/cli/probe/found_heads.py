@@ -1,4 +1,4 @@
-"""What the commands of `hs.find_heads` share: their options, checks and how they print."""
+"""Options, checks and printing that the commands of `hs.find_heads` share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(
     seed: int,
     most_heads: int,
 ) -> None:
-    """Everything that can be known before a model is opened."""
+    """Check all that can be checked before a model is opened."""
     shared.check(data, table=output, map_file=map_file, drawings=drawings, limit=limit,
                  max_tokens=max_tokens, seed=seed)  # fmt: skip
     check_numbers(most_heads=most_heads)
@@ -48,7 +48,7 @@ def show(
     drawings: Path | None,
     heads_file: Path | None,
 ) -> None:
-    """Print the best heads, alone and together, and write what was asked for."""
+    """Print the best heads, alone and together, and write the requested files."""
     shared.say_output(output, "together")
     if map_file:
         draw(found.plot(), map_file)

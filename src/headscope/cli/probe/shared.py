@@ -1,4 +1,4 @@
-"""What the probes' commands have in common: their options, and how they speak."""
+"""Options and messages that the probes' commands share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(
     max_tokens: int | None = None,
     seed: int = 0,
 ) -> None:
-    """Everything that all probes can know before a model is opened."""
+    """Check all that probes can check before a model is opened."""
     check_output(table, TABLES, "A table")
     check_figure(map_file)
     check_folder(drawings)
@@ -56,7 +56,7 @@ def check(
 def sentences(
     data: str, limit: int | None, bad_data: Choice, layout: Layout = "auto"
 ) -> Iterable[Sentence]:
-    """Trees, from a treebank or by parsing plain text, whose documents `layout` tells apart."""
+    """Trees, from a treebank or by parsing plain text, which `layout` divides into documents."""
     from headscope.corpus.treebanks.treebank import Treebank
 
     if data.endswith(".txt"):
@@ -68,12 +68,12 @@ def sentences(
         found = parsed_text(data, layout, bad_data)
         return list(islice(found, limit))
     bank = Treebank(data, bad_data, limit)
-    next(iter(bank), None)  # a file that cannot be read is said before a model is opened
+    next(iter(bank), None)  # an unreadable file raises before a model is opened
     return bank
 
 
 def warn_of_same(data: str, test: str | None) -> None:
-    """Heads chosen and scored on the same sentences look better than they are."""
+    """Warn that heads chosen and scored on the same sentences look better than they are."""
     if test is not None and Path(test).resolve() == Path(data).resolve():
         err.print(
             "Heads are chosen and scored on the same data, which flatters them; give other data "
@@ -83,7 +83,7 @@ def warn_of_same(data: str, test: str | None) -> None:
 
 
 def say_output(table: Path, *others: str) -> None:
-    """Where a run put its table and, as .csv, the others beside it."""
+    """Print where a run wrote its table and, as .csv, the others beside it."""
     say_written(table)
     if table.suffix.lower() == ".csv":
         for other in others:
@@ -91,6 +91,6 @@ def say_output(table: Path, *others: str) -> None:
 
 
 def in_folder(folder: Path, name: str) -> Path:
-    """The place of a drawing; the folder is made when the first one is there."""
+    """The path of a drawing; the first one creates the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{name.replace(':', '_')}.svg"

@@ -1,1 +1,1 @@
-"""What commands share: options, checks before a model opens, and what is printed."""
+"""Options, early checks and printing that commands share."""

@@ -1,4 +1,4 @@
-"""What can be wrong with a command is said before a model is opened."""
+"""Checks of a command's arguments before a model is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headscope.errors import BadInput
 
 
 def check_output(path: Path, endings: Sequence[str], what: str) -> None:
-    """Whether the output has an ending that can be written, in a place that can be written to."""
+    """Check that the output's ending is known and its folder is writable."""
     if path.suffix.lower() not in endings:
         listed = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
         raise BadInput(f"{what} is written as {listed}, not as {path.name}.")
@@ -19,7 +19,7 @@ def check_output(path: Path, endings: Sequence[str], what: str) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Whether a file can be written there at all."""
+    """Check that a file can be written there."""
     check_name(path)
     if path.is_dir():
         raise BadInput(f"{path} is a folder; give the name of a file to write.")
@@ -32,7 +32,7 @@ def check_place(path: Path) -> None:
 
 
 def check_figure(path: Path | None) -> None:
-    """Whether a figure of that ending can be drawn, and written there."""
+    """Check that a figure with that ending can be drawn and written there."""
     from headscope.figures.style import check_format
 
     if path is not None:
@@ -41,7 +41,7 @@ def check_figure(path: Path | None) -> None:
 
 
 def check_folder(path: Path | None) -> None:
-    """Whether a folder of that name is there or can be made."""
+    """Check that the folder exists or can be created."""
     if path is None:
         return
     if path.exists() and not path.is_dir():
@@ -51,7 +51,7 @@ def check_folder(path: Path | None) -> None:
 
 
 def check_data(*given: str | Path | None) -> None:
-    """Whether files that a command is to read are there."""
+    """Check that the files to read exist."""
     from headscope.corpus.open_text import is_uri
     from headscope.corpus.sample import SAMPLE
 
@@ -64,11 +64,11 @@ def check_data(*given: str | Path | None) -> None:
 
 
 def check_name(path: str | Path) -> None:
-    """Whether a path can be one: an empty or endless name has no file."""
+    """Check that a path is valid: not empty and not too long."""
     if not str(path).strip():
         raise BadInput("The name of a file is empty.")
     try:
-        Path(path).exists()  # a name that is too long, or holds a zero byte, is found out here
+        Path(path).exists()  # raises if the name is too long or contains a zero byte
     except (OSError, ValueError) as error:
         raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
 
@@ -76,7 +76,7 @@ def check_name(path: str | Path) -> None:
 def check_numbers(
     *, seed: int = 0, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
 ) -> None:
-    """Whether the numbers of the shared options, and others that count things, make sense."""
+    """Check the numbers of the shared options and other counts."""
     need_seed(seed)
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")

@@ -1,4 +1,4 @@
-"""How commands speak: results on standard output, everything else on standard error."""
+"""Printing: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def say_error(sentence: str) -> None:
 
 
 def say_written(path: str | Path) -> None:
-    """Every command that writes a file says where it put it."""
+    """Print where a file was written."""
     err.print(f"Wrote {_plain(str(path))}", highlight=False, soft_wrap=True)
 
 
 def command_line() -> str:
-    """The command as it was typed, for a page that says what made it."""
+    """The command as it was typed, for a page that shows how it was made."""
     return shlex.join(["headscope", *sys.argv[1:]])
 
 
@@ -45,7 +45,7 @@ def open_scope(
     dtype: str | None = None,
     trust_remote_code: bool = False,
 ) -> Scope:
-    """The scope a command works on, opened under a sign of life."""
+    """Open a command's scope while a spinner runs."""
     from headscope.reading import load
 
     with err.status(f"Opening {_plain(model or 'the bundled model')} …"), _quiet_loading():
@@ -53,7 +53,7 @@ def open_scope(
 
 
 def draw(figure: Figure, path: Path) -> None:
-    """Write a figure and say where."""
+    """Write a figure and print its path."""
     from headscope.figures import save
 
     save(figure, path)
@@ -97,14 +97,14 @@ def plain_warnings() -> Generator[None]:
 
 
 def say_faults(faults: Faults) -> None:
-    """What was left out of the data, if anything was."""
+    """Print what was left out of the data, if anything."""
     if len(faults):
         err.print(faults.summary(), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
 def _quiet_loading() -> Generator[None]:
-    """The library's own bars would cut through ours."""
+    """Silence the library's own progress bars."""
     from transformers.utils import logging
 
     was_on = logging.is_progress_bar_enabled()
@@ -117,7 +117,7 @@ def _quiet_loading() -> Generator[None]:
 
 
 def _plain(text: str) -> str:
-    """Text from outside is shown as it is, never read as markup."""
+    """Text from outside, printed literally and not as markup."""
     from rich.markup import escape
 
     return escape(text)

@@ -21,7 +21,7 @@ MessagesFile = Annotated[
 def conversation(
     question: str | None, documents: Sequence[Path], messages: Path | None
 ) -> tuple[Any, list[Any], str | None]:
-    """Messages, documents, and the answer where the file of messages has it."""
+    """Messages, documents, and the answer if the file of messages has it."""
     given = [{"title": path.name, "text": _read(path)} for path in documents]
     if messages is None:
         return question, given, None
@@ -35,7 +35,7 @@ def conversation(
 
 
 def check_texts(*paths: Path | None) -> None:
-    """Whether files that hold a text each are there, and are no folders."""
+    """Check that the text files exist and are not folders."""
     check_data(*paths)
     for path in paths:
         if path is not None and path.is_dir():

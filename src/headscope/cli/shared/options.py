@@ -84,7 +84,7 @@ AnswerMetric = Annotated[
 
 
 def output(what: str) -> OptionInfo:
-    """Where a command writes, called the same in every command."""
+    """The output option, with the same name in every command."""
     return typer.Option("--output", "-o", help=what)
 
 

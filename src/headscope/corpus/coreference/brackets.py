@@ -21,7 +21,7 @@ class Brackets:
     _open: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
 
     def see(self, word: int, marks: str, line: int) -> None:
-        """Take the brackets written on one word's line."""
+        """Read the brackets on one word's line."""
         for opens, cluster, part, closes in MARK.findall(marks):
             if part:
                 message = f"mention {cluster} is in parts, which a span cannot say"

@@ -27,7 +27,7 @@ def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Coref
             gathered.sentence += 1
         else:
             gathered.add(line, number)
-    yield from gathered.document()  # a file may end without saying so
+    yield from gathered.document()  # a file may lack the last #end line
 
 
 class _Gathered:

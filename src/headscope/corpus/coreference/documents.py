@@ -20,7 +20,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class CoreferenceDocument:
-    """A text in words with its mentions; all word tuples have one entry a word."""
+    """A text in words with its mentions; all word tuples have one entry per word."""
 
     name: str
     where: str  # file:line of the first word

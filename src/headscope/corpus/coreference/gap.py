@@ -27,7 +27,7 @@ def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Coref
 
 
 def _sound(name: str, rows: csv.DictReader[str], faults: Faults) -> Iterator[dict[str, str | None]]:
-    """The rows, up to the first that no reader of tables can make out."""
+    """The rows, up to the first that the csv reader cannot parse."""
     try:
         yield from rows
     except csv.Error as error:

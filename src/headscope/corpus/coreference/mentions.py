@@ -14,7 +14,7 @@ _PRONOUNS = (
 )
 PRONOUNS = frozenset(_PRONOUNS.split())
 
-# What follows the head of an English noun phrase when no tree says where it ends.
+# Words that follow the head of an English noun phrase, for texts without trees.
 _CLOSERS = (
     "of in on at by for with from to about between under over who whom whose which that where when"
     " , ( -- - : ;"
@@ -27,7 +27,7 @@ def head_in_tree(start: int, end: int, heads: Sequence[int]) -> int:
     for word in range(start, end):
         if not start <= heads[word] < end:
             return word
-    return end - 1  # cannot happen in a tree; the last word is the usual head otherwise
+    return end - 1  # impossible in a tree; else the last word is the usual head
 
 
 def head_without_tree(start: int, end: int, words: Sequence[str]) -> int:

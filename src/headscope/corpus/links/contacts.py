@@ -15,7 +15,7 @@ from headscope.corpus.links.linked import Linked, Pair
 from headscope.corpus.sources import texts
 
 CONTACT = 8.0  # ångström between beta carbons, as CASP counts contacts
-APART = 6  # residues: nearer ones touch whatever the fold
+APART = 6  # residues: nearer ones touch in any fold
 
 
 def read_contacts(
@@ -23,7 +23,7 @@ def read_contacts(
 ) -> Iterator[Linked]:
     """One protein a line: `sequence`, and `contacts` [[i, j], …] or `distances`, L × L.
 
-    Residues count from 0. Pairs nearer than `apart` in the sequence are no contacts.
+    Residues count from 0. Pairs nearer than `apart` in the sequence do not count.
     """
     for name, lines in texts(path, (".jsonl",)):
         for number, line in enumerate(lines, 1):
@@ -87,7 +87,7 @@ def _pairs(
 def _near(
     given: Any, length: int, contact: float, where: str, faults: Faults
 ) -> list[tuple[int, int]]:
-    """Pairs nearer than a contact; distances that are null or NaN are not known."""
+    """Pairs nearer than a contact; null or NaN distances are unknown."""
     try:
         matrix: NDArray[np.float64] = np.array(given, dtype=np.float64)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Links in JSONL, one document a line: `text`, `pairs`, and where needed `other`, `candidates`."""
+"""Links in JSONL, one document a line: `text`, `pairs`, and if needed `other`, `candidates`."""
 
 from __future__ import annotations
 

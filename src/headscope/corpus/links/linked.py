@@ -1,4 +1,4 @@
-"""A document with links: which stretch of it belongs to which other one."""
+"""A document with links between its spans."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Pair:
 
     query: Span
     target: Span | Seconds
-    sure: bool = True  # a possible link is right but not asked for
+    sure: bool = True  # a possible link is right but not required
 
 
 @dataclass(frozen=True)
 class Linked:
     """A text, or two, or a sound and its transcript, with the links between their units.
 
-    Targets lie in `text` (or in seconds of `sound`). Queries lie in `other` where there is one:
-    a second sentence, or what a decoder reads; else in `text` too.
+    Targets lie in `text` (or in seconds of `sound`). Queries lie in `other` if there is one (a
+    second sentence, or what a decoder reads), else in `text` too.
     """
 
     text: str
     pairs: tuple[Pair, ...]
     other: str | None = None
-    queries: tuple[Span, ...] = ()  # all units that ask; else those of the pairs
-    candidates: tuple[Span, ...] = ()  # all units that may answer; else every token
+    queries: tuple[Span, ...] = ()  # all query units; else those of the pairs
+    candidates: tuple[Span, ...] = ()  # all candidate keys; else every token
     groups: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # of queries, of candidates
     sound: str | None = None  # a file; `text` is empty then
     where: str = ""
@@ -45,7 +45,7 @@ class Linked:
 
 
 def of_fields(row: Mapping[str, Any], where: str, faults: Faults) -> Linked | None:
-    """A document from `text`, `pairs` and, where they are given, `other` and `candidates`.
+    """A document from `text`, `pairs` and, if given, `other` and `candidates`.
 
     A pair is [[start, end], [start, end]], the query first. Bad pairs are counted one by one.
     """
@@ -76,13 +76,13 @@ def of_fields(row: Mapping[str, Any], where: str, faults: Faults) -> Linked | No
         faults.note("malformed line", where, "'candidates' is a list of [start, end]")
         return None
     if not found:
-        return None  # each of its pairs has been counted
+        return None  # its bad pairs were counted already
     candidates = tuple(one for one in units if one is not None)
     return Linked(text, tuple(found), other, candidates=candidates, where=where)
 
 
 def span_in(given: Any, text: str, where: str, faults: Faults) -> Span | None:
-    """A span that lies in the text and covers something to read; a bad one is counted."""
+    """A span within the text that is not blank; a bad one is counted."""
     pair = cast(Sequence[Any], given) if _is_list(given) else ()
     if len(pair) != 2 or not all(type(end) is int for end in pair):
         faults.note("malformed pair", where, f"{given!r} is not [start, end] in characters")

@@ -20,8 +20,8 @@ def read_pharaoh(
 ) -> Iterator[Linked]:
     """Sentence pairs in words, line by line, and their links source-target, counted from 0.
 
-    `1p2` and `1?2` are possible links. The target's words ask, and the source's answer. Texts of
-    different lengths are refused: their lines do not belong together.
+    `1p2` and `1?2` are possible links. The target's words are the queries, the source's the keys.
+    Files of different lengths are refused: their lines do not belong together.
     """
     with (
         open_lines(Path(source)) as sources,

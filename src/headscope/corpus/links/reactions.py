@@ -1,7 +1,7 @@
 """Atom-mapped reaction SMILES: which atom of a product came from which atom of a reactant.
 
-A model reads reactions without map numbers, so those are removed, and with them the brackets that
-only carried them. Nothing else is rewritten: give canonical SMILES to a model that was trained so.
+A model reads reactions without map numbers, so these are removed, and with them brackets that have
+no other use. Nothing else is rewritten: give canonical SMILES to a model trained on them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_reactions(path: str | Path, faults: Faults) -> Iterator[Linked]:
 
 
 def reaction(smiles: str, where: str, faults: Faults) -> Linked | None:
-    """Product atoms ask, precursor atoms (agents too) of the same element answer."""
+    """Product atoms are queries; precursor atoms (agents too) of the same element are keys."""
     sides = smiles.split(">")
     if len(sides) != 3 or not sides[0] or not sides[2]:
         faults.note("malformed line", where, "a reaction is reactants>agents>products")
@@ -104,7 +104,7 @@ def _unmapped(
             element, number = inside["element"], int(inside["map"] or 0)
             written = f"[{match['inside'].split(':')[0]}]"
             plain = not (inside["isotope"] or inside["chiral"] or inside["charge"])
-            # [nH] says what n does not; any other hydrogens follow from the valence
+            # [nH] differs from n; all other hydrogens follow from the valence
             if number and plain and element in BARE and not (element == "n" and inside["hydrogen"]):
                 written = element
         atoms.append(Atom((offset + len(made), offset + len(made) + len(written)), element, number))

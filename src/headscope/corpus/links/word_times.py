@@ -31,7 +31,7 @@ class Timed(NamedTuple):
 
 
 def read_word_times(folder: str | Path, faults: Faults) -> Iterator[Linked]:
-    """Sounds of a folder that have a file of word times of the same name beside them."""
+    """The sounds in a folder that have a file of word times with the same name."""
     folder = Path(folder)
     if not folder.is_dir():
         raise BadInput(f"There is no folder {str(folder)!r} with sounds and word times.")
@@ -111,7 +111,7 @@ def _ctm(path: Path, faults: Faults) -> list[Timed]:
 
 
 def _whisper(text: str, path: Path, faults: Faults) -> list[Timed]:
-    """`segments` with `words`, as Whisper and its kin write with word timestamps."""
+    """`segments` with `words`, as Whisper and similar tools write with word timestamps."""
     try:
         whole: Any = json.loads(text)
         words = [word for part in whole["segments"] for word in part["words"]]

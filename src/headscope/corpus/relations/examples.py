@@ -16,12 +16,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Relation:
-    """A text in which elements belong to a target (a frame's words to the word that evokes it)."""
+    """A text in which elements belong to a target, such as a frame's words to its evoking word."""
 
     text: str
     target: Span
     elements: tuple[Span, ...]
-    labels: tuple[str, ...]  # one an element
+    labels: tuple[str, ...]  # one per element
     name: str  # the relation or frame
     where: str  # file:line
 
@@ -78,7 +78,7 @@ def _parse(line: str, where: str, faults: Faults) -> Relation | None:
 
 
 def _span(given: Any, text: str) -> Span | None:
-    """A span that lies in the text and covers something to read."""
+    """A span within the text that is not blank."""
     if not isinstance(given, list) or len(cast(list[Any], given)) < 2:
         return None
     start, end = cast(list[Any], given)[:2]

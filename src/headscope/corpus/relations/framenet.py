@@ -1,7 +1,7 @@
 """FrameNet's own folder (`lu/*.xml`, `frame/*.xml`), filtered as in Kovaleva et al. 2019.
 
-Kept are short exemplars in which a core element stands apart from its target, so that a
-head which links them cannot merely be looking at the neighbouring word.
+It keeps short exemplars in which a core element is not next to its target, so that a head which
+links them cannot merely be attending to the neighbouring word.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headscope.corpus.relations.examples import Relation, Span
 
 SENTENCE_WORDS = 12
 ELEMENT_WORDS = 3
-DISTANCE = 2  # an element within so many words of the target says nothing
+DISTANCE = 2  # words from the target; nearer elements are ignored
 WORDS = re.compile(r"\w+(?:[-.,]\w+)*|n't|'\w+|[^\w\s]")
 
 
@@ -88,12 +88,12 @@ def _labels(sentence: Xml.Element, layer: str) -> list[tuple[Span, str]]:
         for found in sentence.iterfind("{*}annotationSet/{*}layer")
         if found.get("name") == layer and found.get("rank", "1") == "1"
         for label in found.iterfind("{*}label")
-        if label.get("start") is not None  # an element left unsaid has no offsets
+        if label.get("start") is not None  # an omitted element has no offsets
     ]
 
 
 def _place(label: Xml.Element, name: str) -> int:
-    """Where a label begins or ends; what is no number lies outside every text."""
+    """Where a label begins or ends; −1 if it is not a number."""
     number = whole_number(label.get(name, ""))
     return -1 if number is None else number
 

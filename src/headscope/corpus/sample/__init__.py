@@ -1,7 +1,7 @@
 """A small sample, written for headscope: trees with coreference, paragraphs, relations, a task.
 
-Licence: Apache-2.0, as the rest of the package. It lets every command and study run anywhere
-under the name `sample`; it is far too small for conclusions.
+Licence: Apache-2.0, as the rest of the package. Its name `sample` lets every command and study run
+anywhere; it is far too small for conclusions.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-SAMPLE = "sample"  # wherever data is asked for, unless a file of that name is there
+SAMPLE = "sample"  # accepted instead of a path, unless a file has that name
 FOLDER = Path(__file__).parent
 STORIES = FOLDER / "stories.conllu"  # 36 sentences in six stories: UD trees, Entity= brackets
 PARAGRAPHS = FOLDER / "paragraphs.txt"  # twelve paragraphs
 RELATIONS = FOLDER / "relations.jsonl"  # targets and elements by character
-OPINIONS = FOLDER / "opinions.tsv"  # 48 sentences that praise or blame
+OPINIONS = FOLDER / "opinions.tsv"  # 48 positive or negative sentences
 
 
 def or_sample(given: Any, sample: Path) -> Any:
-    """What was given, or the shipped file where its name was."""
+    """The argument, or the shipped file if it is "sample"."""
     asked = isinstance(given, str) and given == SAMPLE
     return sample if asked and not Path(SAMPLE).exists() else given

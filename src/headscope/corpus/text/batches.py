@@ -1,7 +1,7 @@
 """Batches of segments of like length, so that little of a batch is padding.
 
-They are arrays in main memory: any process can make them, and one that has no model can send them
-to one that has.
+They are arrays in main memory, so a process without a model can make them and send them to one with
+a model.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 
-PADDING = -1  # class, segment and word of a position that holds no token
+PADDING = -1  # class, segment and word of a position without a token
 
 
 def side_arrays(tokens: Sequence[Tokens], width: int) -> dict[str, NDArray[Any]]:
-    """The tokens of a batch, padded on the right to `width` positions, by the names of a side."""
+    """The tokens of a batch, padded on the right to `width` positions, as named arrays."""
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     held = np.arange(width) < lengths[:, None]
 
@@ -55,7 +55,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Amount:
-    """How much some texts are, and how much of them is read."""
+    """How many texts and tokens there are, and how much of them is read."""
 
     documents: int = 0
     tokens: int = 0
@@ -63,11 +63,11 @@ class Amount:
     characters: int = 0
     unread_characters: int = 0
     words: int = 0  # tokens that stand for text
-    unknown: int = 0  # of these, those that the vocabulary does not know
+    unknown: int = 0  # of these, unknown to the vocabulary
 
     @staticmethod
     def of(every: Sequence[Tokens], unknown: int | None = None) -> Amount:
-        """`unknown` is the vocabulary's token for what it does not know."""
+        """`unknown` is the vocabulary's token for unknown words."""
         cut = sum(tokens.is_truncated for tokens in every)
         characters = sum(len(text) for tokens in every for text in tokens.texts)
         unread = sum(_unread(tokens) for tokens in every if tokens.is_truncated)
@@ -101,17 +101,17 @@ class TextBatch:
     decoder_side: Arrays | None
     documents: NDArray[np.int64]  # the numbers of the segments
     amount: Amount
-    tokens: list[Tokens] | None = None  # the texts themselves, where they are not left behind
+    tokens: list[Tokens] | None = None  # the texts themselves, unless removed
     decoder_tokens: list[Tokens] | None = None
 
     @property
     def is_full(self) -> bool:
-        """No text is padded."""
+        """Whether no text is padded."""
         sides = (self.side, self.decoder_side or self.side)
         return all(bool((side["classes"] != PADDING).all()) for side in sides)
 
     def without_text(self) -> TextBatch:
-        """The same, quick to send to another process."""
+        """The batch without its texts, quick to send to another process."""
         return dataclasses.replace(self, tokens=None, decoder_tokens=None)
 
     def on(self, device: torch.device) -> dict[str, torch.Tensor]:
@@ -130,7 +130,7 @@ def sent(array: NDArray[Any], device: torch.device) -> torch.Tensor:
 
 
 def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
-    """Segments in portions that are measured, kept and resumed as one."""
+    """Segments in portions that are measured, saved and resumed as one."""
     stream = iter(segments)
     while portion := list(itertools.islice(stream, size)):
         yield portion
@@ -138,7 +138,7 @@ def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
 
 @dataclass(frozen=True)
 class Encoder:
-    """All that is needed to make batches of text; without a model unless it has a decoder."""
+    """Makes batches of text; needs a model only if that has a decoder."""
 
     tokenizer: Any
     most_tokens: int  # of a batch, padding included
@@ -160,7 +160,7 @@ class Encoder:
         )  # fmt: skip
 
     def batches(self, segments: Sequence[Segment]) -> Iterator[TextBatch]:
-        """Encode segments and group those of like length.
+        """Encode segments and group those of similar length.
 
         The grouping depends on the segments alone, so that equal portions give equal batches.
         """
@@ -172,7 +172,7 @@ class Encoder:
     def _encode(
         self, segments: Sequence[Segment]
     ) -> tuple[Sequence[Segment], Arrays, list[Tokens]]:
-        """The segments as one batch; those that a tokenizer makes nothing of are left out."""
+        """The segments as one batch; those without any token are left out."""
         if not segments:
             return segments, {}, []
         try:

@@ -1,4 +1,4 @@
-"""Documents from wherever text lies: files, folders, tables, pipes, data sets, Python lists."""
+"""Documents from files, folders, tables, pipes, data sets and Python lists."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from headscope.corpus.treebanks.conllu import Sentence
 
 Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
-SPAN = 2**40  # numbers of documents and segments a shard has for itself
+SPAN = 2**40  # numbers of documents and segments reserved for each shard
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A file, a row group or some bytes of one, or some documents of a list.
+    """A file, a row group or a byte range of one, or some documents of a list.
 
-    Its place among the others decides the numbers of what is in it.
+    Its index determines the numbers of its documents and segments.
     """
 
     number: int
-    path: str  # of a file of this machine, or a URI; empty for documents of a list
-    name: str  # as faults call it
+    path: str  # a local path or a URI; empty for documents of a list
+    name: str  # its name in faults
     group: int | None = None  # of a Parquet file
-    span: tuple[int, int] | None = None  # bytes of a file, whole documents all of them
-    layout: Layout | None = None  # of the whole file, where this is a part of it
+    span: tuple[int, int] | None = None  # bytes of a file that hold whole documents
+    layout: Layout | None = None  # of the whole file, if this is a part of it
     size: int = 0  # bytes of the file, or documents of a list
     items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
 
@@ -62,13 +62,13 @@ LAYOUTS: tuple[Layout, ...] = ("auto", "lines", "paragraphs", "file", "wikitext"
 TEXT = (".txt", ".text", ".md", ".raw", ".tokens")
 LINES_OF_JSON = (".jsonl", ".ndjson")
 DELIMITERS = {".tsv": "\t", ".csv": ","}
-PEEK = 200  # lines looked at before the layout of a text file is decided
+PEEK = 200  # lines inspected to decide the layout of a text file
 
 Corpus = "str | Path | Iterable[Any]"
 
 
 def endings() -> tuple[str, ...]:
-    """How the names of files end that are read where a corpus is a folder."""
+    """The endings of files that are read when the corpus is a folder."""
     from headscope.corpus.treebanks.treebank import formats
 
     return (*TEXT, *LINES_OF_JSON, *formats(), *DELIMITERS, ".parquet")
@@ -77,7 +77,7 @@ def endings() -> tuple[str, ...]:
 def is_treebank(plain: str) -> bool:
     """Whether a file of this name holds trees, whose sentences are read as text."""
     if plain.endswith((*TEXT, *LINES_OF_JSON, *DELIMITERS)):
-        return False  # no format needs to be opened for these
+        return False  # these need no file format
     from headscope.corpus.treebanks.treebank import formats
 
     return plain.endswith(tuple(formats()))
@@ -85,7 +85,7 @@ def is_treebank(plain: str) -> bool:
 
 @dataclass(frozen=True)
 class Document:
-    """One text, or two sentences; sentences already known are kept."""
+    """One text, or two sentences; known sentences are kept."""
 
     text: str
     pair: str | None = None
@@ -95,13 +95,13 @@ class Document:
 
 @dataclass(frozen=True)
 class Reader:
-    """How to read a corpus, and what was wrong with it."""
+    """How to read a corpus, and its faults."""
 
     field: str = "text"  # the column or key that holds the text
     layout: Layout = "auto"  # what a document is in a plain text file
 
     def documents(self, corpus: Any, faults: Faults) -> Iterator[Document]:
-        """Yield the documents of a corpus in a fixed order; bad ones are noted and left out."""
+        """Yield the documents of a corpus in a fixed order; bad ones are counted and left out."""
         if self.layout not in LAYOUTS:
             raise BadInput(f"A layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}.")
         yield from self._sound(self.every(corpus, faults), faults)
@@ -150,7 +150,7 @@ class Reader:
                 yield document
 
     def every(self, corpus: Any, faults: Faults) -> Iterator[Document]:
-        """All documents, empty and unreadable ones among them."""
+        """All documents, including empty and unreadable ones."""
         corpus = or_sample(corpus, PARAGRAPHS)
         if isinstance(corpus, (str, Path)):
             if str(corpus) == "-":
@@ -185,7 +185,7 @@ class Reader:
                     yield from self._lines(name, plain, lines, faults)
 
     def _lines(self, name: str, plain: str, lines: Lines, faults: Faults) -> Iterator[Document]:
-        """The documents of one open file, by the ending of its name."""
+        """The documents of one open file, read by its ending."""
         if is_treebank(plain):
             yield from _treebank(name, lines, faults)
         elif plain.endswith(LINES_OF_JSON):
@@ -209,7 +209,7 @@ class Reader:
             yield from _paragraphs(name, every)
         else:
             for number, line in enumerate(every, 1):
-                if line.strip():  # an empty line among lines separates, it is no document
+                if line.strip():  # an empty line between lines is a separator, not a document
                     yield Document(line.strip(), where=f"{name}:{number}")
 
     def _json(self, name: str, lines: Lines, faults: Faults) -> Iterator[Document]:
@@ -247,7 +247,7 @@ class Reader:
             yield Document(row[text], None if pair is None else row[pair], where=where)
 
     def _columns(self, name: str, header: Sequence[str]) -> tuple[int, int | None]:
-        """Where the text stands, and the second text where there is one."""
+        """The columns of the text and of the second text, if any."""
         asked = (self.field,) if self.field != "text" else TEXT_COLUMNS
         text = next((one for one in asked if one in header), None)
         if text is None:
@@ -255,7 +255,7 @@ class Reader:
             raise BadInput(
                 f"{name} has no column {asked[0]!r}; it has {known}: name one with field=."
             )
-        # beside a column of the caller's own choice only the plainest name means a second text
+        # if the caller chose the text's column, only the plainest name means a second text
         usual = TEXT_PAIR if asked is TEXT_COLUMNS else TEXT_PAIR[:1]
         pair = next((one for one in usual if one in header), None)
         return header.index(text), None if pair is None else header.index(pair)
@@ -325,7 +325,7 @@ def _plain(path: str) -> str:
 
 
 def _guess(lines: list[str]) -> Layout:
-    """WikiText by its marks; paragraphs where empty lines stand between lines; else lines."""
+    """WikiText by its marks; paragraphs if empty lines separate lines; else lines."""
     if wikitext.looks_like_wikitext(lines):
         return "wikitext"
     inner = lines[:-1] if len(lines) < PEEK else lines

@@ -51,7 +51,7 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True)
 class Segment:
-    """One input of the model; `number` is its place in the survey, `document` in the corpus."""
+    """One input of the model; `number` counts in the survey, `document` in the corpus."""
 
     number: int
     document: int
@@ -69,11 +69,11 @@ def segments(
     faults: Faults | None = None,
     stride: int | None = None,
 ) -> Iterator[Segment]:
-    """Cut documents into segments: windows of what the model reads, each `stride` tokens after the
-    one before (without, where it ended); whole documents, of which a model reads the beginning; or
+    """Cut documents into segments: windows that the model can read, each `stride` tokens after the
+    one before (by default at its end); whole documents, of which a model reads the beginning; or
     the sentence pairs of Clark et al. (2019).
 
-    Documents that are too short for a pair are counted in `faults`, which refuses none of them.
+    Documents that are too short for a pair are counted in `faults` and never raise an error.
     """
     if cut not in SEGMENTATIONS:
         raise BadInput(
@@ -112,7 +112,7 @@ def _pairs(
     if not sentences:
         return
     counts: list[int] = token_counts(tokenizer, sentences).tolist()
-    # tokenizers make nothing of some sentences (control characters alone), which fill no side
+    # some sentences have no tokens (control characters alone) and fill no side
     counted = [(text, count) for text, count in zip(sentences, counts, strict=True) if count]
     gathered: list[str] = []
     filled = 0
@@ -121,7 +121,7 @@ def _pairs(
         filled += length
         if filled < room and place + 1 < len(counted):
             continue
-        if len(gathered) >= 2:  # one sentence alone makes no pair
+        if len(gathered) >= 2:  # a pair needs two sentences
             split = chance.randint(1, len(gathered) - 1)
             first, second = " ".join(gathered[:split]), " ".join(gathered[split:])
             yield _fit(tokenizer, first, second, room, chance)
@@ -149,7 +149,7 @@ def _fit(
 
 
 def _spans(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
-    """Where each token stands in its text; words where a tokenizer does not say."""
+    """Each token's span in its text; its word's span if the tokenizer gives none."""
     if not tokenizer.is_fast:
         return [_word_spans(tokenizer, text) for text in texts]
     counts, spans = token_spans(tokenizer, texts)
@@ -163,7 +163,7 @@ def _word_spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     for word in text.split():
         start = text.index(word, place)
         place = start + len(word)
-        # every token of a word stands for the whole of it, so that lengths still agree
+        # every token of a word gets the word's span, so that lengths still agree
         spans += [(start, place)] * max(1, int(token_counts(tokenizer, [word])[0]))
     return spans
 
@@ -182,9 +182,9 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-TOGETHER = 64  # documents counted at once
-AT_ONCE = 64  # windows of a long document looked for at once: what it takes is flat in its length
-SPARE = 4  # tokens: the first word of a window may be spelled otherwise than amid a text
+TOGETHER = 64  # documents tokenised at once
+AT_ONCE = 64  # windows of a long document found at once: memory does not grow with it
+SPARE = 4  # tokens: a window's first word may be tokenised differently
 
 
 def in_windows(
@@ -193,7 +193,7 @@ def in_windows(
     longest: int | None,
     stride: int | None = None,
 ) -> Iterator[tuple[int, Document, str]]:
-    """Each document's number, itself, and one text after another of it.
+    """Each document's number, the document, and its windows' texts.
 
     Windows begin and end between words, so that a window's tokens are those of the document; each
     holds as many as fit, and the next begins where it ends, or `stride` tokens after its beginning.
@@ -233,7 +233,7 @@ def _room(tokenizer: Any, longest: int, stride: int | None) -> int:
 def _too_long(
     waiting: Sequence[tuple[int, Document]], tokenizer: Any, room: int | None
 ) -> set[int]:
-    """A text of fewer bytes than there is room for tokens is never too long; others are counted."""
+    """Whether a text has too many tokens; one with fewer bytes than that need not be tokenised."""
     if room is None:
         return set()
     alone = [(place, one.text) for place, one in waiting if one.pair is None]
@@ -258,7 +258,7 @@ def windows(
 ) -> Iterator[str]:
     """The texts a long one is cut into."""
     start = 0
-    reach = max(64, room * 5) * at_once  # characters looked at together
+    reach = max(64, room * 5) * at_once  # characters tokenised together
     while start < len(text):
         last = start + reach >= len(text)
         block = text[start : start + reach]
@@ -279,16 +279,16 @@ def _of_block(
     last: bool,
     spare: int,
 ) -> Iterator[tuple[int, str]]:
-    """(where the next window begins, this window's text) for the windows a block holds whole."""
+    """(where the next window begins, this window's text) for the windows wholly in a block."""
     tokens, places = begins[:, 0], begins[:, 1]  # of every word: its first token and character
     total = int(begins[-1, 0]) if len(begins) else 0
-    at = 0  # among the words; the last row stands for the end
+    at = 0  # a row of the words; the last row is the end
     while at < len(begins) - 1:
         fits = int(np.searchsorted(tokens, tokens[at] + room - spare, side="right")) - 1
         end = max(at + 1, fits)
         whole = end < len(begins) - 1
         if not whole and not last and at > 0:
-            return  # it may go on in the next block, which begins with it
+            return  # it may continue in the next block, which begins with it
         following = end
         if stride is not None and whole:
             following = int(np.searchsorted(tokens, tokens[at] + stride, side="right")) - 1
@@ -302,7 +302,7 @@ def _of_block(
 
 
 def _beginnings(tokenizer: Any, text: str) -> np.ndarray[Any, Any]:
-    """n × 2: first token and character of every word that stands after a space; then the end."""
+    """n × 2: first token and character of every word after a space; then the end."""
     if tokenizer.is_fast:
         _, spans = token_spans(tokenizer, [text])
         starts = np.asarray(spans[:, 0], dtype=np.int64)
@@ -310,7 +310,7 @@ def _beginnings(tokenizer: Any, text: str) -> np.ndarray[Any, Any]:
         starts = _by_words(tokenizer, text)
     letters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     space = np.isin(letters, [9, 10, 13, 32, 160, 0x3000])
-    # some tokenizers count the space before a word to it
+    # some tokenizers include the space before a word in it
     first = np.where(starts < len(letters), starts, max(0, len(letters) - 1))
     free = (first == 0) | space[np.maximum(first - 1, 0)] | space[first]
     fresh = np.append(True, starts[1:] > starts[:-1]) if len(starts) else np.zeros(0, bool)

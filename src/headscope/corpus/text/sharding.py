@@ -30,14 +30,14 @@ from headscope.corpus.text.documents import (
 )
 from headscope.errors import BadInput
 
-DOCUMENTS = 2_048  # of a list, in one shard
-CHARACTERS = 2 * 2**20  # of them together, about
+DOCUMENTS = 2_048  # documents of a list in one shard
+CHARACTERS = 2 * 2**20  # their total, about
 
 
 def shards_of(corpus: Any, reader: Reader, part: int | None = None) -> list[Shard] | None:
-    """The shards of a corpus; None where there is one piece, or no way to read it apart.
+    """The shards of a corpus; None if it is one piece or cannot be split.
 
-    `part` is about the bytes of a part of a file; without, its size decides.
+    `part` is the approximate bytes of a part of a file; the default depends on its size.
     """
     if isinstance(corpus, (list, tuple)):
         found = list(_of_list(corpus))  # pyright: ignore[reportUnknownArgumentType]
@@ -67,13 +67,13 @@ def _files(path: Path) -> Iterator[Shard]:
 
 
 def _of_list(corpus: Sequence[Any]) -> Iterator[Shard]:
-    """So many documents together that they are about as much text as other shards."""
+    """Groups of documents with about as much text as other shards."""
     some = corpus[:: max(1, len(corpus) // 64)]
     mean = sum(_length(one) for one in some) / max(1, len(some))
     count = max(1, min(DOCUMENTS, int(CHARACTERS / max(1.0, mean))))
     for start in range(0, len(corpus), count):
         items = corpus[start : start + count]
-        # faults call a document by its place in the whole list
+        # faults name a document by its index in the whole list
         yield Shard(0, "", f"document {start + 1}", size=len(items), items=items)
 
 
@@ -120,16 +120,16 @@ def _groups(file: Shard) -> Iterator[Shard]:
 
 
 LEAST, MOST = 2**20, 2**26  # bytes of a part
-PARTS = 2_048  # of a file, about
+PARTS = 2_048  # about so many per file
 
 
 def part_of(size: int) -> int:
-    """Bytes of a part of a file, about; a file of less than two parts stays whole."""
+    """Approximate bytes of a part of a file; a file smaller than two parts stays whole."""
     return min(MOST, max(LEAST, size // PARTS))
 
 
 def ranges(data: Any, size: int, layout: Layout, part: int) -> list[tuple[int, int]]:
-    """(start, end) of each part of an open file; one alone where it cannot be divided."""
+    """(start, end) of each part of an open file; a single one if it cannot be divided."""
     if layout == "file" or size < 2 * part:
         return [(0, size)]
     bounds = [0]
@@ -143,7 +143,7 @@ def ranges(data: Any, size: int, layout: Layout, part: int) -> list[tuple[int, i
 
 
 def _document_after(data: Any, place: int, end: int, layout: Layout) -> int | None:
-    """Where the first document begins at or after a place, if one does before `end`."""
+    """Where the first document begins at or after a position, if one does before `end`."""
     for start, line in _lines_after(data, place, end):
         if layout == "lines":
             return start
@@ -155,9 +155,9 @@ def _document_after(data: Any, place: int, end: int, layout: Layout) -> int | No
 
 
 def _lines_after(data: Any, place: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Lines that begin at or after a place, each with where it begins."""
+    """Lines that begin at or after a position, each with its start."""
     data.seek(place - 1)
-    start = place - 1 + len(data.readline())  # a line that began before; or only its end
+    start = place - 1 + len(data.readline())  # the rest of a line that began before
     while start < end:
         line = data.readline()
         if not line.endswith(b"\n"):

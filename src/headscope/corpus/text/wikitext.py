@@ -1,4 +1,4 @@
-"""WikiText: articles spelled with spaces around every sign, made ordinary text again."""
+"""WikiText: articles with spaces around every sign, turned back into ordinary text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _QUOTED = re.compile(r'" ([^"]*?) "')
 
 
 def looks_like_wikitext(lines: Iterable[str]) -> bool:
-    """Whether some first lines hold the title of an article, which stands between empty lines.
+    """Whether the first lines have an article's title between empty lines.
 
-    ` @-@ ` alone makes no article, nor does a line between others that is spelled as a title.
+    ` @-@ ` alone does not count, nor does a title's spelling between other lines.
     """
     around = ["", *lines, ""]  # a file begins and ends as if with an empty line
     return any(
@@ -47,7 +47,7 @@ def articles(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def ordinary(line: str) -> str:
-    """One line with the spaces that tokenisation put in taken out again."""
+    """One line without the spaces that tokenisation added."""
     text = _JOINED.sub(r"\1", line.strip())
     text = _QUOTED.sub(r'"\1"', text)
     text = _BEFORE.sub(r"\1", text)

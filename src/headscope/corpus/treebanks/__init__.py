@@ -1,1 +1,1 @@
-"""Trees: CoNLL-U files of any treebank, or spaCy where none is given."""
+"""Trees: CoNLL-U files of any treebank, or spaCy's if none is given."""

@@ -15,7 +15,7 @@ EMPTY = re.compile(r"\d+\.\d+")  # an empty node: part of the enhanced graph onl
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of syntactic words with its tree; all tuples have one entry a word."""
+    """A sentence of syntactic words with its tree; all tuples have one entry per word."""
 
     words: tuple[str, ...]
     heads: tuple[int, ...]  # word number of the head, 0-based; -1 is the root
@@ -35,7 +35,7 @@ class Sentence:
 
 
 def sentences(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Sentence]:
-    """Yield the sound sentences of one open file."""
+    """Yield the valid sentences of one open file."""
     document = ""
     for block in _blocks(lines):
         document = block.comments.get("newdoc id", block.comments.get("newdoc", document))
@@ -107,9 +107,9 @@ def _sentence(name: str, document: str, block: _Block, faults: Faults) -> Senten
 
 
 def _words(name: str, block: _Block, faults: Faults) -> list[tuple[int, list[str], str]] | None:
-    """Line number, cells, and what is spelled there of `# text`, of every word; None: a fault."""
+    """Every word's line number, cells and spelling in `# text`; None: a fault."""
     found: list[tuple[int, list[str], str]] = []
-    covered, waiting = 0, ""  # the last word that a multi-word token spells, and its spelling
+    covered, waiting = 0, ""  # the last word of a multi-word token, and the token's spelling
     for number, line in block.rows:
         cells = line.split("\t")
         if (wrong := _line_fault(line, cells, len(found) + 1)) is not None:

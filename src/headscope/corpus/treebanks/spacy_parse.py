@@ -46,7 +46,7 @@ def parse_texts(
 
 def _sentence(words: list[Any], where: str, text: str) -> Sentence:
     place = {token.i: number for number, token in enumerate(words)}
-    # a token that hangs on dropped white space is treated as the root of its sentence
+    # a token whose governor is dropped white space becomes the root of its sentence
     heads = tuple(-1 if token.head.i == token.i else place.get(token.head.i, -1) for token in words)
     return Sentence(
         words=tuple(token.text for token in words),

@@ -1,7 +1,7 @@
-"""A treebank: sentences with their trees, in whatever format the files are.
+"""A treebank: sentences with their trees, in any known format.
 
 A format is a module of this folder with `ENDINGS` of file names and `sentences(name, lines,
-faults)`, which yields the sound sentences of one open file. A new file is a new format. Plain text
+faults)`, which yields the valid sentences of one open file. A new file adds a format. Plain text
 is parsed (`corpus/parsed_text.py`).
 """
 
@@ -20,7 +20,7 @@ from headscope.corpus.sources import texts
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.discovery import by_name, modules
 
-USUAL = ".conllu"  # the format of a file whose name says nothing
+USUAL = ".conllu"  # the format of a file with an unknown ending
 
 
 class Format(Protocol):
@@ -57,7 +57,7 @@ class Treebank(Iterable[Sentence]):
 
 
 def read_trees(path: str | Path, faults: Faults) -> Iterator[Sentence]:
-    """Yield the sound sentences of a file, folder or archive; note the others in `faults`."""
+    """Yield the valid sentences of a file, folder or archive; count the others in `faults`."""
     for name, lines in texts(path, tuple(formats())):
         yield from format_of(name).sentences(name, lines, faults)
 
