@@ -1,1 +1,1 @@
-"""Edits: attention changed while the model runs, and what that does to its answers."""
+"""Edits: attention changed while the model runs, and the effect on its answers."""

@@ -1,4 +1,4 @@
-"""Ablate: every head, and every layer, disabled in turn, and what that does to a task's score."""
+"""Ablate: every head and every layer disabled in turn, and the effect on a task's score."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Ablation(HeadResult):
     answers: np.ndarray = field(repr=False)  # e n o
     baseline_answers: np.ndarray = field(repr=False)  # n o
     labels: np.ndarray = field(repr=False)  # n
-    importance: Importance | None = field(default=None, repr=False)  # where it was asked for
+    importance: Importance | None = field(default=None, repr=False)  # if requested
 
     holds: ClassVar[tuple[type, ...]] = (OneLayer, Differences, SplitHalf, Importance)
 
@@ -76,8 +76,8 @@ class Ablation(HeadResult):
     def table(self) -> pd.DataFrame:
         """Tidy: `damage` for heads, `layer_damage` for whole layers (without a head).
 
-        Damage is by how much the score gets worse: positive where a head matters, whether the
-        metric is an accuracy or a loss.
+        Damage is how much worse the score gets: positive if a head matters, for an accuracy and a
+        loss alike.
         """
         of: Any = self.scores
         named = of["disabled"].map({"head": MEASURES["heads"], "layer": MEASURES["layers"]})
@@ -121,12 +121,12 @@ class Ablation(HeadResult):
 
     @property
     def harm(self) -> float:
-        """What a difference is multiplied with to be the damage done."""
+        """The factor that turns a difference into damage."""
         return -1.0 if self.higher_is_better else 1.0
 
     @property
     def scale(self) -> float:
-        """What differences are shown times: shares in points, other numbers as they are."""
+        """The factor for display: shares in points, other numbers unchanged."""
         return 100.0 if self.metric in SHARES else 1.0
 
     @property
@@ -185,7 +185,7 @@ class Ablation(HeadResult):
 
 
 def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> list[OneLayer]:
-    """Every head alone, then every layer alone, as asked."""
+    """Every head alone, then every layer alone, as requested."""
     edits: list[OneLayer] = []
     if "heads" in what:
         edits += [OneLayer(layer, (head,)) for layer in layers for head in range(heads)]
@@ -212,49 +212,48 @@ def ablate(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Ablation:
-    """Disable every head and every layer in turn, and mark the answers.
+    """Disable every head and every layer in turn, and score the answers.
 
     Parameters
     ----------
     scope
         The model.
     task
-        A task or a path to one, questions, or pairs of prompts, whose clean ones are asked.
+        A task or a path to one, questions, or pairs of prompts, of which the clean ones are used.
     metric
-        How answers are marked, in place of the task's own metric: the name of one (accuracy, f1,
-        loss, probability, logit, …), or a function of the logits, and of the targets if it takes
-        two arguments, that gives a number for each example. Less is better for a function with
-        `higher_is_better = False`.
+        The metric, instead of the task's own: a name (accuracy, f1, loss, probability, logit, …),
+        or a function of the logits, and of the targets if it takes two arguments, that returns a
+        number for each example. Less is better for a function with `higher_is_better = False`.
     what
         "heads", "layers" or both.
     mode
-        What heads are disabled with: uniform, zero, mean, given, … or mean_output, a full pass
-        for each head.
+        How heads are disabled: uniform, zero, mean, given, … or mean_output, a full pass for each
+        head.
     kind
-        The attention that is disabled; the model's own if it has one kind.
+        The attention to disable; the model's own if it has one kind.
     weights
         What the mode needs, such as mean maps, or texts for mean_output.
     copies
         How many edits run side by side.
     draws
-        Of the bootstrap.
+        How many bootstrap draws.
     importance
-        Whether every head's gradient importance stands in the table too.
+        Whether the table includes every head's gradient importance.
     seed
-        Of the draws and of the words that are masked.
+        Seed of the draws and of the masked words.
     limit
         How many examples at most.
     output
-        Where the table is written; a stopped run resumes there.
+        File for the table; a stopped run resumes from the checkpoint beside it.
     restart
-        Whether to forget what such a run kept.
+        Whether to discard a stopped run's checkpoint.
     progress
-        Whether to show progress, or a function that is told of it.
+        Whether to show progress, or a function that is called with it.
 
     Returns
     -------
     Ablation
-        The damage each edit does, with intervals and corrected p-values.
+        The damage of each edit, with intervals and corrected p-values.
 
     Examples
     --------
@@ -352,10 +351,10 @@ def judged(
     )
 
 
-# How far the gradient's opinion of heads agrees with disabling them one at a time.
+# Agreement of gradient importance with disabling heads one at a time.
 
 
 def agreement(weighed: Importance, disabled: Ablation) -> float:
-    """The rank correlation of a head's importance with what the score loses without it."""
+    """The rank correlation of heads' importance with the score's loss without them."""
     lost = disabled.harm * disabled.head_map
     return float(np.nan_to_num(rank_correlation(weighed.size.ravel(), lost.ravel())))

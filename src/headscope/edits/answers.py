@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 Asked = Task | Questions | AsksQuestions | str | Path
 Piece = tuple[np.ndarray, np.ndarray]  # b o, e b o: answers with no edit and under each
-# copies of a batch run together up to this many tokens: what a processor's cache likes is little,
-# a GPU wants many
+# copies of a batch run together up to this many tokens: few fit a processor's cache, a GPU needs
+# many
 TOKENS_AT_ONCE = {"cpu": 2_048, "cuda": 32_768}
-SCORES_AT_ONCE = 1 << 26  # and, where every token is scored over the vocabulary, so many scores
+SCORES_AT_ONCE = 1 << 26  # and up to this many scores, if every token is scored over the vocabulary
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ def as_questions(
     seed: int = 0,
     metric: object = None,
 ) -> Questions:
-    """A task, a path to one, or a part of it, as this scope is asked it; questions are ready."""
+    """A task, a path to one, or a part of it, as questions for this scope."""
     if hasattr(task, "questions"):
         made = cast("AsksQuestions", task).questions(scope, metric)
         return made if limit is None else first_questions(made, limit)
     if isinstance(task, (str, Path)):
         task = read_task(task)
-        if task.kind == "masked" and scope.causal:  # plain text: what this model can guess of it
+        if task.kind == "masked" and scope.causal:  # plain text: this model predicts next words
             task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
         return make_questions(scope, task.first(limit), metric=metric, seed=seed)
@@ -73,7 +73,7 @@ def as_questions(
 
 
 def first_questions(questions: Questions, limit: int) -> Questions:
-    """The first `limit` of them."""
+    """The first `limit` questions."""
     need_count(limit, "limit")
     batches: list[tuple[dict[str, Tensor], Tensor]] = []
     left = limit
@@ -86,7 +86,7 @@ def first_questions(questions: Questions, limit: int) -> Questions:
 
 
 def questions_identity(questions: Questions) -> dict[str, str]:
-    """Tells apart questions that differ in a token, a label, how they are batched or marked."""
+    """A digest of questions: their tokens, labels, batches and metric."""
     digest = hashlib.sha256()
     for inputs, targets in questions.batches:
         for name, tensor in sorted({**inputs, "targets": targets}.items()):
@@ -96,7 +96,7 @@ def questions_identity(questions: Questions) -> dict[str, str]:
 
 
 def answer(scope: Scope, questions: Questions, run: Run | None = None) -> np.ndarray:
-    """n o: the scope's answers, under whatever edits it has."""
+    """n o: the scope's answers under its edits."""
     run = run or Run(None, {})
     found = [
         questions.answers(scope.forward(inputs), targets).float().cpu().numpy()
@@ -125,7 +125,7 @@ class Swept:
 
     baseline: np.ndarray  # n o
     edited: np.ndarray  # e n o
-    shared: bool  # False: the model could not be cut into layers, every edit was a full pass
+    shared: bool  # False: the model could not be cut into layers, so every edit was a full pass
 
 
 def answer_each(
@@ -140,13 +140,12 @@ def answer_each(
     run: Run | None = None,
     part: str = "answers",
 ) -> Swept:
-    """The answers under every edit in turn, sharing what the edits have in common.
+    """The answers under every edit in turn; shared work is done once.
 
-    In a run that has an output, finished batches are kept as that part of it and found by the next
-    run.
+    A run with an output saves finished batches for the next run.
     """
     kind = chosen_kind(scope, kind)
-    if mode == MEAN_OUTPUT:  # a head's output, not its map: what a sweep shares does not apply
+    if mode == MEAN_OUTPUT:  # this edits outputs, not maps, so a sweep cannot share work
         weights = means_of(scope, weights)
     instead = None if mode == MEAN_OUTPUT else find_mode(mode, weights)
     stack = None if instead is None else stack_of(scope, questions, kind)
@@ -192,7 +191,7 @@ def _sweep_batch(
     weights: object,
     copies: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The baseline (b o) and the edited answers (e b o) of the only batch of questions."""
+    """The baseline (b o) and the edited answers (e b o) of one batch of questions."""
     ((inputs, targets),) = questions.batches
 
     def read(output: Any, times: int) -> Tensor:
@@ -212,7 +211,7 @@ def _sweep_batch(
 
 
 def _side_by_side(scope: Scope, questions: Questions, inputs: dict[str, Tensor]) -> int:
-    """How many copies of a batch run together; scores over a vocabulary fill memory fastest."""
+    """How many copies of a batch run together; scores over a vocabulary need most memory."""
     most = TOKENS_AT_ONCE.get(scope.device.type, 8_192)
     tokens = inputs["input_ids"].numel() if "input_ids" in inputs else most
     vocabulary = int(getattr(scope.model.config, "vocab_size", 0))
@@ -229,7 +228,7 @@ def answer_each_plainly(
     weights: object = None,
     run: Run | None = None,
 ) -> np.ndarray:
-    """e n o: the same, one full pass per edit."""
+    """e n o: the answers, by one full pass per edit."""
     kind = chosen_kind(scope, kind)
     found: list[np.ndarray] = []
     run = run or Run(None, {})

@@ -27,19 +27,19 @@ from headscope.reading.arguments import named_layers
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-MEAN_OUTPUT = "mean_output"  # of heads' outputs; all other modes give other weights
-LARGE = 2**26  # bytes of maps from which on they are not made where other queries do as well
+MEAN_OUTPUT = "mean_output"  # replaces heads' outputs; all other modes replace weights
+LARGE = 2**26  # larger maps, in bytes, are not made if other queries have the same effect
 
 
 class Edit(Protocol):
-    """Anything that changes attention: the replaced weights (b h t s) or queries (b h t d), other
+    """A change of attention: returns replaced weights (b h t s) or queries (b h t d), other
     attention without maps, or None for no change."""
 
     def __call__(self, call: Call) -> Tensor | Queries | Again | None: ...
 
 
 class Shape(Protocol):
-    """What must be known of a model to name its heads; every scope knows it."""
+    """The attributes of a model that name its heads; every scope has them."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]: ...
@@ -85,8 +85,8 @@ def disable(
 ) -> Disabled:
     """The edit that disables these heads, given as (layer, head), and all heads of these layers.
 
-    Of a model with several kinds of attention the encoder's is meant unless `kind` says otherwise.
-    `weights` given without a mode are the weights to attend with.
+    In a model with several kinds of attention, the default kind is the encoder's. `weights` without
+    a mode are the weights to attend with.
     """
     kind = chosen_kind(shape, kind)
     if weights is not None and mode == "uniform":
@@ -102,7 +102,7 @@ def disable(
 
 
 def means_of(scope: Scope, texts: object) -> NDArray[np.float32]:
-    """layer head size: what heads give on average over all tokens of some texts."""
+    """layer head size: heads' mean output over all tokens of some texts."""
     if not isinstance(texts, list) or not texts:
         raise BadInput("The mode mean_output takes the texts to average over: weights=[text, …].")
     plain = dataclasses.replace(scope, edits=())
@@ -111,7 +111,7 @@ def means_of(scope: Scope, texts: object) -> NDArray[np.float32]:
 
 
 def chosen_kind(shape: Shape, kind: Kind | None) -> Kind:
-    """The kind meant: the one asked for, or the model's first (the encoder's if it has one)."""
+    """The requested kind, or the model's first (the encoder's if it has one)."""
     if not hasattr(shape, "kinds"):
         need_scope(shape)
     if kind is None:

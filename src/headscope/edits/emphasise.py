@@ -1,4 +1,4 @@
-"""Emphasise a span: chosen heads look at it more, or less, while the model reads and writes."""
+"""Emphasise a span: chosen heads attend to it more, or less, while the model reads and writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def emphasis_edit(
     factor: float,
     kind: Kind | None,
 ) -> Disabled | None:
-    """The edit; None where it changes nothing."""
+    """The edit; None if it changes nothing."""
     weights = (positions_of(scope, span, text), factor)
     find_mode("emphasis", weights)
     kind = chosen_kind(scope, kind)
@@ -37,7 +37,7 @@ def emphasis_edit(
 
 
 def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ...]:
-    """The tokens of a span: (start, stop) as they are, characters found in the text."""
+    """The tokens of a span: (start, stop) unchanged, or words found in the text."""
     if isinstance(span, tuple):
         start, stop = span if len(span) == 2 else (0, 0)
         if not (type(start) is int and type(stop) is int and 0 <= start < stop):

@@ -1,8 +1,8 @@
-"""Head importance from one backward pass, and how far it agrees with disabling.
+"""Head importance from one backward pass, and its agreement with disabling.
 
-A gate ξ stands before every head's output; the size of the loss's slope at ξ = 1 says how much
-the head matters (Michel et al. 2019). Scaling a head's weights by ξ is the same as scaling its
-output, so the gate is put on the captured weights and works for every model that can be read.
+A gate ξ scales every head's output; the absolute gradient of the loss at ξ = 1 measures how much
+the head matters (Michel et al. 2019). Scaling a head's weights by ξ scales its output alike, so the
+gate is on the captured weights and works for every model that can be read.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Importance(HeadResult):
-    """Mean |∂loss/∂ξ| of every head, and the mean signed slope."""
+    """Mean |∂loss/∂ξ| of every head, and the mean signed gradient."""
 
     kind: Kind
-    size: np.ndarray  # layer head, the mean over examples (or tokens) of the slope's size; nan
+    size: np.ndarray  # layer head, the mean absolute gradient over examples (or tokens); NaN
     # in layers of a hybrid model that do not attend
-    slope: np.ndarray  # layer head, the mean slope: what removing the head saves, to first order
+    slope: np.ndarray  # layer head, the mean gradient: what removing the head saves, to first order
     count: int = 0  # examples (or tokens) averaged over
 
     @property
@@ -51,7 +51,7 @@ class Importance(HeadResult):
 
     @property
     def normalised(self) -> np.ndarray:
-        """Each layer scaled to unit length, as the pruning experiments of the paper do."""
+        """Each layer scaled to unit length, as in the paper's pruning experiments."""
         length = np.sqrt((self.size**2).sum(axis=1, keepdims=True))
         return self.size / np.maximum(length, 1e-20)
 
@@ -63,7 +63,7 @@ class Importance(HeadResult):
 
     @property
     def heads(self) -> pd.DataFrame:
-        """A row a head: importance, normalised, slope."""
+        """A row per head: importance, normalised, slope."""
         import pandas as pd
 
         layer, head = np.indices(self.size.shape)
@@ -82,7 +82,7 @@ class Importance(HeadResult):
         """All heads, the least important first."""
         order = np.argsort(self.normalised, axis=None, kind="stable")
         heads = self.size.shape[1]
-        there = np.isfinite(self.size).sum()  # what is not a number comes last
+        there = np.isfinite(self.size).sum()  # NaN comes last
         return [(int(at) // heads, int(at) % heads) for at in order[:there]]
 
 
@@ -106,29 +106,29 @@ def importance(
     scope
         The model.
     task
-        A task, a path to one, questions, or pairs of prompts, whose clean ones are asked.
+        A task, a path to one, questions, or pairs of prompts, of which the clean ones are used.
     metric
-        What the slope is of, in place of the task's loss: the name of a metric, or a function of
-        the logits, as `ablate` takes it. What is better counts as less loss.
+        What to differentiate instead of the task's loss: a metric's name or a function of the
+        logits, as in `hs.ablate`. Better answers count as less loss.
     per
-        Over what the slope's size is averaged: "example" or "token".
+        What absolute gradients are averaged over: "example" or "token".
     kind
-        The attention that is weighed; the model's own if it has one kind.
+        The attention to measure; the model's own if it has one kind.
     seed
-        Of the words that are masked.
+        Seed of the masked words.
     limit
         How many examples at most.
     output
-        Where the table is written; a stopped run resumes there.
+        File for the table; a stopped run resumes from the checkpoint beside it.
     restart
-        Whether to forget what such a run kept.
+        Whether to discard a stopped run's checkpoint.
     progress
-        Whether to show progress, or a function that is told of it.
+        Whether to show progress, or a function that is called with it.
 
     Returns
     -------
     Importance
-        The size of every head's slope, and its mean with sign.
+        Every head's mean absolute gradient, and its mean signed gradient.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def importance(
 def weigh_heads(
     run: Run, scope: Scope, questions: Questions, per: Literal["example", "token"], kind: Kind
 ) -> Importance:
-    """The same as a part of a run: the sums over batches are kept."""
+    """Head importance as a part of a run, which saves the sums over batches."""
     part, title = run.part("importance"), f"Weighing heads on {questions.name}"
     state = part.recall()
     attending = list(scope.layer_numbers[kind])
@@ -204,9 +204,9 @@ def gate_slopes(
     per: Literal["example", "token"] = "example",
     **options: Any,
 ) -> tuple[dict[tuple[Kind, int], Tensor], int]:
-    """Per kind and layer b h t|1: ∂loss/∂ξ for every example (and query); of all kinds if none
-    is named. And over how many the slopes are to be averaged. Of a long text the gate stands on
-    what heads give, so that no map is made.
+    """Per kind and layer b h t|1: ∂loss/∂ξ for every example (and query), of all kinds if none is
+    named; and the number to average over. For a long text the gate is on heads' outputs, so that no
+    map is made.
     """
     gates: dict[tuple[Kind, int], Tensor] = {}
     real = 0

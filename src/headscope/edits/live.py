@@ -1,4 +1,4 @@
-"""What a model says of one input with some heads off, quickly enough to be asked on every click."""
+"""A model's predictions for one input with some heads off, fast enough for every click."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 Asked = Literal["masked words", "next token", "classes", "next sentence", "nothing"]
 Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matters with its kind
-Change = Head | str  # a head that is off, or another edit as a link spells it
+Change = Head | str  # a head that is off, or another edit in a link's spelling
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the model says before and after; one list of predictions for each position it speaks."""
+    """The predictions before and after; one list for each predicted position."""
 
     asked: Asked
-    positions: tuple[int, ...]  # the tokens it speaks of; () for the whole input
+    positions: tuple[int, ...]  # the predicted tokens; () for the whole input
     before: tuple[tuple[Prediction, ...], ...]  # the likeliest, best first
     after: tuple[tuple[Prediction, ...], ...]
-    divergence: float  # Jensen-Shannon in nats between before and after, the mean over positions
+    divergence: float  # Jensen-Shannon divergence from before to after, nats, mean over positions
     note: str | None  # why no word is predicted
 
 
@@ -48,13 +48,13 @@ class Weighed:
     kind: Kind
     layer: int
     head: int
-    importance: float  # |∂/∂ξ| of what the model says
-    share: float  # of the sum over all heads
+    importance: float  # |∂/∂ξ| of the model's answer
+    share: float  # share of the sum over all heads
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """All heads, the most important for this input first, and for what answer they were weighed."""
+    """All heads, the most important for this input first, and the answer they are important for."""
 
     asked: Asked
     heads: tuple[Weighed, ...]
@@ -63,7 +63,7 @@ class Ranking:
 def switched_off(
     scope: Scope, off: Iterable[Change], *, mode: str = "uniform", kind: Kind | None = None
 ) -> Scope:
-    """The scope without these heads, which may be of several kinds, and with the other edits."""
+    """The scope without these heads, of one or several kinds, and with the other edits."""
     by_kind: dict[Kind, list[tuple[int, int]]] = {}
     others: list[str] = []
     for head in off:
@@ -92,7 +92,7 @@ def effect(
 ) -> Effect:
     """The model's predictions for this input before and after switching heads off.
 
-    Of an encoder–decoder model the second text is what the decoder has read so far.
+    In an encoder–decoder model, the second text is what the decoder has read so far.
     """
     changed = switched_off(scope, off, mode=mode, kind=kind)
     inputs, tokens = _read(scope, text, text_pair, truncate)
@@ -103,7 +103,7 @@ def effect(
     again = (
         said if changed is scope else _heard(changed, changed.forward(inputs, **options), tokens)
     )
-    assert again.scores is not None  # the same model, asked the same
+    assert again.scores is not None  # the same model with the same input
     one, two = said.scores.softmax(-1), again.scores.softmax(-1)
     before, after = (
         tuple(tuple(_best(scope, said.asked, position, n)) for position in probabilities)
@@ -117,8 +117,8 @@ def important_heads(
 ) -> Ranking:
     """All heads of all kinds by how much the model's answer to this input depends on them.
 
-    The answer is what the model says now: its likeliest masked word, next token or class; a
-    model that says nothing here is weighed by the direction of its mean output.
+    The answer is the model's likeliest masked word, next token or class; without one, the direction
+    of its mean output.
     """
     inputs, tokens = _read(scope, text, text_pair, truncate)
     asked: list[Asked] = []
@@ -144,7 +144,7 @@ def important_heads(
 
 @dataclass(frozen=True)
 class _Said:
-    """What a model's output says of the input it was given."""
+    """A model's predictions for its input."""
 
     asked: Asked
     positions: tuple[int, ...] = ()
@@ -155,7 +155,7 @@ class _Said:
 def _read(
     scope: Scope, text: Text, text_pair: Text | None, truncate: bool
 ) -> tuple[dict[str, Tensor], Tokens]:
-    """What the model is given, and the tokens it speaks of."""
+    """The model's input, and the tokens it predicts."""
     if not scope.encoder_decoder:
         batch = scope.encode([text], [text_pair], truncate=truncate)
         return dict(batch.inputs), batch.tokens[0]
@@ -164,7 +164,7 @@ def _read(
 
 
 def _options(scope: Scope, inputs: dict[str, Tensor]) -> dict[str, Any]:
-    """Of a pass: a decoder is heard at its last position, and no other need be computed."""
+    """A pass's options: a decoder's logits are needed at its last position alone."""
     return last_word_alone(scope, inputs) if scope.causal else {}
 
 

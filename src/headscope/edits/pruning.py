@@ -31,7 +31,7 @@ Order = Literal["importance", "greedy", "random"]
 
 @dataclass(frozen=True)
 class Pruning:
-    """The score after each step, and the heads disabled by then (in the order they went)."""
+    """The score after each step, and the heads disabled by then, in order."""
 
     order: Order
     metric: str
@@ -69,11 +69,11 @@ def prune(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Pruning:
-    """Disable heads in steps of a tenth, the least needed first, and score after each step.
+    """Disable heads in steps of a tenth, the least important first, and score after each step.
 
-    "importance" orders heads once by their gradient gates, "greedy" looks again before every
-    step and takes the heads whose loss costs the score least, "random" is the yardstick.
-    `choose_on` are the questions heads are chosen on; choosing on those reported flatters.
+    "importance" orders heads once by their gate gradients, "greedy" chooses before every step the
+    heads that cost the score least, "random" is the baseline. `choose_on` are the questions heads
+    are chosen on; choosing on the reported ones flatters the curve.
     """
     kind = chosen_kind(scope, kind)
     if order not in get_args(Order):
@@ -102,7 +102,7 @@ def prune(
 def _curve(
     run: Run, pruner: _Pruner, questions: Questions, stops: list[int]
 ) -> tuple[list[tuple[tuple[int, int], ...]], list[float]]:
-    """The heads disabled at every stop and the score there; a part of the run."""
+    """The heads disabled at every step and the score there; a part of the run."""
     part, title = run.part("curve"), f"Disabling more and more heads on {questions.name}"
     disabled: list[tuple[tuple[int, int], ...]] = []
     scores: list[float] = []
@@ -124,7 +124,7 @@ def _curve(
 
 
 class _Pruner:
-    """Which heads go next, in one of the orders."""
+    """Chooses the next heads in one of the orders."""
 
     def __init__(
         self, scope: Scope, questions: Questions, order: Order, mode: str, kind: Kind, seed: int
@@ -147,7 +147,7 @@ class _Pruner:
         return self._scope.without(heads=list(heads), mode=self._mode, kind=self._kind)
 
     def grown(self, chosen: tuple[tuple[int, int], ...], size: int) -> tuple[tuple[int, int], ...]:
-        """So many heads: those chosen before, and the next in the order."""
+        """`count` heads: those chosen before, and the next in the order."""
         if self._order != "greedy":
             return tuple(self._queue[:size])
         while len(chosen) < size:
@@ -165,7 +165,7 @@ def _cheapest(
     kind: Kind,
     count: int,
 ) -> list[tuple[int, int]]:
-    """The heads whose going costs least now, each judged alone."""
+    """The heads that cost least to disable now, each alone."""
     edits = [OneLayer(layer, (head,)) for layer, head in left]
     swept = answer_each(scope, questions, edits, mode=mode, kind=kind)
     sign = 1.0 if questions.metric.higher_is_better else -1.0

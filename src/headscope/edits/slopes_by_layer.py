@@ -1,8 +1,8 @@
-"""Slopes at the gates of heads, of a long text one layer at a time.
+"""Gradients at the gates of heads, one layer at a time for long texts.
 
-A backward pass needs all that every layer computed, some twenty numbers for each that entered it:
-of a long text more than a device has. So a pass keeps what enters each layer; from the last to the
-first, each is then run once more by itself, and its slopes are taken before the next one's.
+A backward pass needs everything that layers computed, some twenty numbers per input number: too
+much for a long text. So a forward pass keeps each layer's input; then each layer, from the last to
+the first, runs again alone and gives its gradients.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from headscope.reading.passes import edits_first
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-LONG = 4096  # tokens from which on a text is gone through layer by layer
-Gates = dict[tuple[Kind, int], Tensor]  # each of ones that need a slope
+LONG = 4096  # texts with more tokens are processed layer by layer
+Gates = dict[tuple[Kind, int], Tensor]  # each of ones that require gradients
 Loss = Callable[[Any], Tensor]
 
 
 def slopes_at(
     scope: Scope, inputs: Mapping[str, Tensor], loss: Loss, gate: Sink, gates: Gates, **options: Any
 ) -> Gates:
-    """∂loss at every gate; `gate` puts one on each call it is shown and notes it in `gates`."""
+    """∂loss at every gate; `gate` puts one on each call and stores it in `gates`."""
     ids = inputs.get("input_ids")
     long = ids is not None and ids.shape[0] == 1 and ids.shape[-1] >= LONG
     stack = layers_by_themselves(scope) if long else None
@@ -75,12 +75,12 @@ def _by_layer(stack: Stack) -> Callable[..., Gates]:
         **options: Any,
     ) -> Gates:
         entered = _Entered()
-        if scope.accepts("use_cache"):  # a layer run again would find its own keys there
+        if scope.accepts("use_cache"):  # a layer run again would find its own keys in the cache
             options["use_cache"] = False
         with contextlib.ExitStack() as undo:
             for layer in stack.layers:
                 undo.enter_context(standing_in(layer, entered.instead_of(forward_of(layer))))
-            # with a door open as it is below, so that masks are made as they are needed there
+            # under capture as below, so that masks are made in the same form
             output = scope.forward(inputs, lambda call: None, lazy=True, gradients=True, **options)
         assert entered.last is not None
         (slope,) = torch.autograd.grad(loss(output), [entered.last])
@@ -92,7 +92,7 @@ def _by_layer(stack: Stack) -> Callable[..., Gates]:
                 safe_point()
                 args, kwargs = entered.given.pop()
                 hidden = hidden_of(args or (kwargs["hidden_states"],)).requires_grad_()
-                # some layers add to what they are given in place, which a leaf would refuse
+                # some layers add to their input in place, which a leaf would refuse
                 args, kwargs = replace_hidden(args, kwargs, lambda _, own=hidden: own.clone())
                 gates.clear()
                 made = hidden_of(layer(*args, **kwargs))
@@ -106,11 +106,11 @@ def _by_layer(stack: Stack) -> Callable[..., Gates]:
 
 
 class _Entered:
-    """What enters each layer of a pass, while layers run without a graph."""
+    """Records each layer's input while layers run without a graph."""
 
     def __init__(self) -> None:
         self.given: list[tuple[Any, Any]] = []
-        self.last: Tensor | None = None  # what left the last one, from where slopes begin
+        self.last: Tensor | None = None  # the last layer's output, where gradients begin
 
     def instead_of(self, forward: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -124,8 +124,8 @@ class _Entered:
 
 
 def _placed(scope: Scope, stack: Stack, gate: Sink) -> Sink:
-    """The scope's edits and then the gate, with calls numbered by their layer: a layer that is
-    run by itself is none of a whole pass."""
+    """The scope's edits and then the gate, with calls renumbered by layer, because a layer that
+    runs alone always counts as the first."""
     edited = edits_first(scope.edits, gate)
 
     def show(call: Call) -> Answer:
@@ -136,10 +136,10 @@ def _placed(scope: Scope, stack: Stack, gate: Sink) -> Sink:
 
 
 def layers_by_themselves(scope: Scope) -> Stack | None:
-    """The layers of a model that can be gone through one by one; None where they cannot.
+    """The layers of a model that can be run one by one; None if they cannot.
 
-    Tried on a few tokens, where both ways must give the same: a layer may hand on more than its
-    hidden states.
+    Tested on a few tokens, where both ways must agree: a layer may pass on more than its hidden
+    states.
     """
     if "layers by themselves" not in scope.shared:
         scope.shared["layers by themselves"] = _tried(dataclasses.replace(scope, edits=()))
@@ -171,7 +171,7 @@ def _tried(scope: Scope) -> Stack | None:
         whole = _at_once(scope, inputs, size, gate, gates)
         gates.clear()
         apart = _by_layer(stack)(scope, inputs, size, gate, gates)
-    except Exception:  # a layer that cannot be run by itself leaves the usual way
+    except Exception:  # a layer that cannot run alone: use a plain backward pass
         return None
     return stack if whole.keys() == apart.keys() and _alike(whole, apart) else None
 

@@ -1,6 +1,6 @@
-"""Edits as a link of the app spells them, and as Python writes them.
+"""Edits in the spelling of the app's links, and in Python.
 
-emphasis-decoder-3-5-4             all heads look at tokens 3 and 4 four times as much
+emphasis-decoder-3-5-4             all heads weigh tokens 3 and 4 four times as much
 emphasis-decoder-3-5-4-1.0.2.3     heads 1-0 and 2-3 alone
 weight-decoder-1.0-5-3-0.8         head 1-0 puts 0.8 of token 5's attention on token 3
 """
@@ -44,7 +44,7 @@ class Weight:
 
 
 def read(spelled: str) -> Emphasis | Weight:
-    """What one edit of a link means."""
+    """Parse one edit of a link."""
     if found := _WEIGHT.fullmatch(spelled):
         kind, layer, head, query, key, weight = found.groups()
         return Weight(kind, (int(layer), int(head)), int(query), int(key), float(weight))  # pyright: ignore[reportArgumentType]

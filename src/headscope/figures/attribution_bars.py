@@ -1,4 +1,4 @@
-"""Parts of a sum as bars: what pushed a number up to the right, what pulled it down to the left."""
+"""Parts of a sum as bars: positive parts to the right, negative ones to the left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def attribution_bars(
     rest: float | None = None,
     width: float = 3.4,
 ) -> Figure:
-    """The parts in the order given; `rest` is what all others together add."""
+    """The parts in the given order; `rest` is the sum of all others."""
     rows = list(parts)
     if rest is not None:
         rows.append(("all others", "rest", rest))

@@ -109,7 +109,7 @@ def seen_by_all(wheel: Floats) -> list[Floats]:
 
 @contextmanager
 def shaded(theme: str) -> Generator[None]:
-    """Draw for a dark ground inside, where the theme is dark; print is light."""
+    """Draw for a dark background inside, if the theme is dark; print is light."""
     token = _shade.set("dark" if theme == "dark" else "light")
     try:
         yield
@@ -118,18 +118,18 @@ def shaded(theme: str) -> Generator[None]:
 
 
 def of_shade(colour: str) -> str:
-    """A colour of the house on the ground that is drawn on."""
+    """A house colour for the current background."""
     return _DARK[colour] if _shade.get() == "dark" else colour
 
 
 def head_colours(heads: int) -> tuple[str, ...]:
-    """A colour a head, in an order whose neighbours are far apart to any eye."""
+    """A colour per head, in an order whose neighbours differ clearly to any eye."""
     return _head_colours(heads, _shade.get())
 
 
 @lru_cache
 def _head_colours(heads: int, shade: str) -> tuple[str, ...]:
-    """A head has its hue and its rank of lightness on either ground: both are chosen for light."""
+    """A head has the same hue and lightness rank on both backgrounds, chosen for the light one."""
     steps, light = _wheel(heads)
     levels, chroma = _TONES[shade]
     wheel = [
@@ -140,8 +140,8 @@ def _head_colours(heads: int, shade: str) -> tuple[str, ...]:
 
 
 def _wheel(heads: int) -> tuple[list[int], Floats]:
-    """Hues evenly spaced; each takes the step of lightness farthest from the colours before it,
-    because an eye that cannot tell red from green still tells light from dark."""
+    """Evenly spaced hues; each takes the lightness step farthest from the colours before it,
+    because red-green blindness still sees light and dark."""
     levels, chroma = _TONES["light"]
     steps: list[int] = []
     chosen: list[Floats] = []
@@ -158,13 +158,13 @@ def _nearest(colour: Floats, others: list[Floats]) -> float:
 
 
 def _apart(wheel: Floats) -> Floats:  # n 3 -> n n
-    """How far two colours are from each other, to the eye that tells them apart least."""
+    """The distance of two colours, to the eye that distinguishes them least."""
     lab = np.stack([oklab_from_rgb(colours) for colours in seen_by_all(wheel)])  # sights n 3
     return np.linalg.norm(lab[:, :, None] - lab[:, None, :], axis=-1).min(axis=0)
 
 
 def _greedy(apart: Floats) -> list[int]:
-    """Each next colour the farthest from the one before."""
+    """An order in which each colour is the farthest from the one before."""
     order, left = [0], list(range(1, len(apart)))
     while left:
         nearest = apart[order[-1]]
@@ -175,7 +175,7 @@ def _greedy(apart: Floats) -> list[int]:
 
 
 def _mended(order: list[int], apart: Floats) -> list[int]:
-    """Greed leaves poor neighbours at the end: swap the weakest pair away while that helps."""
+    """The greedy order has poor neighbours at its end: swap the weakest pair while that helps."""
     count = len(order)
 
     def gap(at: int) -> float:

@@ -1,4 +1,4 @@
-"""Curves under each other over one axis: what a share of heads, or a step of training, brings."""
+"""Panels of curves over one axis, such as the share of heads or the training step."""
 
 from __future__ import annotations
 

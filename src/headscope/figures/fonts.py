@@ -1,7 +1,7 @@
 """Fonts for tokens of any script: the installed families that together draw the most text.
 
-Matplotlib falls back from family to family glyph by glyph; what no installed family can draw is
-shown as a box here, and told once for a script, so that it costs no page of warnings.
+Matplotlib falls back from family to family glyph by glyph; a character that no installed family can
+draw becomes a box, with one warning per script.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FIRST_CJK = _WANTED.index("Noto Sans CJK SC")
 
 
 def _worth_saying(record: logging.LogRecord) -> bool:
-    """Not that a family kept for its characters has no bold: nothing in the figure hangs on it."""
+    """Whether to pass on a warning; a missing bold face does not matter."""
     said = record.getMessage()
     return "Failed to find font weight" not in said or not any(name in said for name in _WANTED)
 
@@ -62,7 +62,7 @@ logging.getLogger("matplotlib.font_manager").addFilter(_worth_saying)
 
 
 class FontWarning(Warning):
-    """A figure shows boxes where characters should stand."""
+    """A figure shows boxes instead of characters."""
 
 
 _BOX = "\u25a1"
@@ -79,11 +79,11 @@ def families() -> tuple[str, ...]:
 
 
 def _look_again() -> None:
-    """Matplotlib keeps a list of fonts from its first day; some may have been installed since."""
+    """Matplotlib caches its list of fonts; some may have been installed since."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in font_manager.findSystemFonts():
         if path not in known:
-            with contextlib.suppress(OSError, RuntimeError, ValueError):  # a file that is no font
+            with contextlib.suppress(OSError, RuntimeError, ValueError):  # not a font file
                 font_manager.fontManager.addfont(path)
 
 
@@ -103,7 +103,7 @@ def _drawable(character: str) -> bool:
 
 @lru_cache
 def _tell(script: str) -> None:
-    """Once for a script: nobody should have to guess why a figure shows boxes."""
+    """Warn once per script why a figure shows boxes."""
     warnings.warn(
         f"No installed font draws {script} characters; figures show boxes instead. "
         "Install one that does, such as Noto Sans CJK for Chinese, Japanese and Korean.",

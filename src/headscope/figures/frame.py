@@ -1,4 +1,4 @@
-"""What stands around a figure: its title above, its legend and caption below, nothing clipped."""
+"""A figure's frame: title above, legend and caption below, nothing clipped."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def finish(
     title: str,
     caption: str,
     legend: Sequence[tuple[str, str]] = (),
-    below: float = 0.12,  # inches between the picture and what stands under it
-    above: float = 0.0,  # and over it
+    below: float = 0.12,  # inches between the picture and the text below
+    above: float = 0.0,  # and above it
 ) -> None:
-    """Texts are placed outside the figure's box; saving trims to what was drawn."""
+    """Put texts outside the figure's box; saving trims to what was drawn."""
     width, height = figure.get_size_inches()
     figure.text(
         0,

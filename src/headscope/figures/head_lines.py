@@ -1,4 +1,4 @@
-"""Lines from queries to keys, a colour for every head: the head view on paper."""
+"""Lines from queries to keys, a colour per head: the head view on paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def head_lines(
     horizontal: bool = False,
     right_to_left: bool = False,
 ) -> Figure:
-    """Opacity and width grow with the weight; a token in hand gets each head's weight as a bar."""
+    """Opacity and width grow with the weight; a selected token gets each head's weight as a bar."""
     colours = [head_colours(of_heads)[head] for head in heads]
     in_hand = "query" if pinned[0] is not None else "key" if pinned[1] is not None else None
     with style.drawing():
@@ -74,7 +74,7 @@ def _lines(sides: Sides, lines: Lines, colours: Sequence[str], square_root: bool
 
 
 def _mark(sides: Sides, pinned: tuple[int | None, int | None]) -> None:
-    """A small bar where the lines of what is in hand start or end."""
+    """A small bar where the selected token's lines start or end."""
     for ends, at in zip((sides.query, sides.key), pinned, strict=True):
         if at is None:
             continue
@@ -88,7 +88,7 @@ def _mark(sides: Sides, pinned: tuple[int | None, int | None]) -> None:
 
 
 def _bars(sides: Sides, weights: NDArray[np.floating], colours: Sequence[str]) -> None:
-    """Beside each token, one cell a head whose opacity is its weight. weights: h n."""
+    """Beside each token, one cell per head whose opacity is its weight. weights: h n."""
     if sides.bars is None:
         return
     cells = [Rectangle((head, at - 0.42), 0.88, 0.84) for head, at in np.ndindex(weights.shape)]
@@ -98,7 +98,7 @@ def _bars(sides: Sides, weights: NDArray[np.floating], colours: Sequence[str]) -
     sides.bars.add_collection(PatchCollection(cells, facecolors=rgba, linewidths=0))
 
 
-# Where queries and keys stand: one under the other on two sides, or along two lines.
+# Positions of queries and keys: one below the other on two sides, or along two lines.
 
 BETWEEN = 1.7  # inches between the two sides
 BAR = 0.10  # inches of one head's bar
@@ -123,8 +123,8 @@ def down(
     bars_left: bool = False,
     mirrored: bool = False,
 ) -> Sides:
-    """Queries left, keys right (mirrored: the other way), read downwards; room for so many bars
-    beside one side: the keys', or, where a key is in hand, the queries'."""
+    """Queries left, keys right (mirrored: the other way), read downwards; with room for bars beside
+    the keys, or beside the queries if a key is selected."""
     rows = max(len(query), len(key))
     size, step = tokens.font_size(rows), tokens.label_step(rows)
     first, second = (key, query) if mirrored else (query, key)
@@ -185,7 +185,7 @@ def across(query: TokenLine, key: TokenLine, right_to_left: bool) -> Sides:
 
 
 def _along(line: TokenLine, size: float, right_to_left: bool) -> tuple[NDArray[np.floating], float]:
-    """Middle of each token in inches, and the length of the line."""
+    """The middle of each token in inches, and the length of the line."""
     widths = np.array([text_width(label, size) + 0.10 for label in line.labels])
     ends = np.cumsum(widths)
     middles = ends - widths / 2

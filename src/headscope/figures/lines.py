@@ -1,4 +1,4 @@
-"""Which lines a head view draws: those of the token in hand, else the strongest, as on the page."""
+"""Which lines a head view draws: the selected token's, else the strongest, as on the page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_LINES = 2500  # enough to carry the mass of most heads
-FAINTEST = {False: 0.005, True: 0.0006}  # weight below which no eye sees a line; True: √ scale
+MOST_LINES = 2500  # enough for most of the mass of most heads
+FAINTEST = {False: 0.005, True: 0.0006}  # weight below which a line is invisible; True: √ scale
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from headscope.figures.colour import (
 from headscope.figures.frame import finish, text_width
 from headscope.figures.tokens import GAP, TokenLine, crop_size, strip_beside
 
-MOST_CELLS = 1000  # along a side: no more can be seen, and a picture of all would take gigabytes
-WIDEST = 12.0  # inches of a map of more tokens
+MOST_CELLS = 1000  # along a side: more cannot be seen, and a picture of all would take gigabytes
+WIDEST = 12.0  # inches of a larger map
 
 
 def matrix(
@@ -39,7 +39,7 @@ def matrix(
     caption: str,
     difference: bool = False,
     square_root: bool = False,  # how the colour follows the weight
-    largest: float = 0.0,  # that the colours reach at least, where two maps share a scale
+    largest: float = 0.0,  # least end of the colours, if two maps share a scale
     pinned: tuple[int | None, int | None] = (None, None),  # the query's row, the key's column
 ) -> Figure:
     queries, keys = weights.shape
@@ -76,7 +76,7 @@ def matrix(
         axes.tick_params(length=0)
         axes.tick_params("x", pad=2 + 72 * crops[1])
         axes.tick_params("y", pad=2 + 72 * crops[0])
-        for spine in axes.spines.values():  # a frame: where the map ends in empty cells, it says so
+        for spine in axes.spines.values():  # a frame, so that empty cells at the edge are visible
             spine.set(visible=True, color=of_shade(RULE), linewidth=0.6)
         _frame(axes, pinned, weights.shape)
         if steps == (1, 1) and cell >= 0.12:
@@ -94,8 +94,7 @@ def matrix(
 def strongest_of_blocks(
     weights: NDArray[np.floating],  # t s
 ) -> tuple[NDArray[np.floating], tuple[int, int]]:
-    """Cells that can be seen: of every block of so many queries and keys what is farthest from
-    nothing."""
+    """Visible cells: the value farthest from zero in every block of queries and keys."""
     down, across = (max(1, ceil(count / MOST_CELLS)) for count in weights.shape)
     if down == across == 1:
         return weights, (1, 1)
@@ -108,7 +107,7 @@ def strongest_of_blocks(
 
 
 def _legend(figure: Figure, image: AxesImage, size: tuple[float, float], says: str) -> None:
-    """What a colour means, beside the map; `size` is the map's, in inches."""
+    """The colour scale beside the map; `size` is the map's, in inches."""
     width, height = size
     tall = min(1.6, height)
     beside = figure.add_axes((1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height))
@@ -133,7 +132,7 @@ def _crops(axes: Axes, query: TokenLine, key: TokenLine, cell: float) -> tuple[f
 
 
 def _frame(axes: Axes, pinned: tuple[int | None, int | None], shape: tuple[int, ...]) -> None:
-    """What is in hand, as the page marks it: the query's row, the key's column."""
+    """Mark the selection as the page does: the query's row, the key's column."""
     query, key = pinned
     boxes: list[tuple[float, float, int, int]] = []
     if query is not None:
@@ -147,7 +146,7 @@ def _frame(axes: Axes, pinned: tuple[int | None, int | None], shape: tuple[int, 
 
 
 def _cells(queries: int, keys: int, cell: float) -> tuple[float, float]:
-    """Inches of a cell across and down: square, but where a strip would be no picture."""
+    """Inches of a cell across and down: square, except in a map that would be a thin strip."""
     if max(queries, keys) <= 4 * min(queries, keys):
         return cell, cell
     wide = max(cell, min(0.13, WIDEST / min(queries, keys)))
@@ -155,7 +154,7 @@ def _cells(queries: int, keys: int, cell: float) -> tuple[float, float]:
 
 
 def _label_step(count: int, cell: float) -> int:
-    """Every token where a letter of five points fits, else every so many."""
+    """Label every token if letters of five points fit, else every n-th."""
     return next(
         step
         for step in (2**power for power in range(32))

@@ -26,18 +26,18 @@ class Cell:
     head: int
     map: NDArray[np.floating]  # r c, pooled weights
     label: str = ""
-    faded: bool = False  # not among those looked for
+    faded: bool = False  # not among the matches
 
 
 def model_grid(
-    rows: Sequence[Sequence[Cell]],  # a layer each
+    rows: Sequence[Sequence[Cell]],  # one per layer
     *,
     layers: Sequence[str],
     of_heads: int,  # heads of a layer: the colours follow the number, as on the page
     title: str,
     caption: str,
     as_lines: bool = False,
-    numbered: bool = False,  # heads stand in an order of their own: each carries its number
+    numbered: bool = False,  # heads are in another order: each shows its number
 ) -> Figure:
     """Dark is a weight near 1; the square root makes small weights visible, as the scale says."""
     count, columns = len(rows), max(map(len, rows))

@@ -1,4 +1,4 @@
-"""How one query's q meets every key's k: strips of neurons, then the sum up to the softmax."""
+"""One query's q and every key's k as strips of neurons, then the sum up to the softmax."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NUMBER = 0.38  # inches of the numbers beside it
 
 @dataclass(frozen=True)
 class BarColumn:
-    """One number a key: a signed bar, or one that grows from the left."""
+    """One number per key: a signed bar, or one that grows from the left."""
 
     name: str
     values: NDArray[np.floating]  # s
@@ -48,18 +48,18 @@ def neuron_strips(
     *,
     title: str,
     caption: str,
-    order: NDArray[np.intp] | None = None,  # d: neurons as they stand; None: in their order
-    share: NDArray[np.floating] | None = None,  # d: of the contributions, carried up to each
+    order: NDArray[np.intp] | None = None,  # d: the neurons' order; None: by number
+    share: NDArray[np.floating] | None = None,  # d: cumulative share of the contributions
     product: NDArray[np.floating] | None = None,  # s d: in the second strip, in place of q × k
     names: tuple[str, str, str] = ("q", "k", "q × k"),  # above, below it, and the second strip
 ) -> Figure:
-    """Columns k and q×k as cells, then the bars; q stands above k, neuron over neuron."""
+    """Draw columns k and q×k as cells, then the bars; q is above k, neuron by neuron."""
     product = q[None, :] * k if product is None else product
     above, below, second = names
     sorted_ = order is not None
     order = np.arange(q.size) if order is None else order
     rows, size = len(key), font_size(len(key))
-    step = label_step(rows)  # rows that a letter is tall
+    step = label_step(rows)  # height of a letter in rows
     strip = max(1.4, min(2.4, q.size * 0.028))
     height = (rows + 2 * step) * row_height(rows)  # room above for q and the names
     left = max(text_width(label, size) for label in [*key.labels, query_label]) + 0.16
@@ -94,7 +94,7 @@ def neuron_strips(
 
 
 def _reach(values: NDArray[np.floating]) -> float:
-    """Where the colour is full: the largest value, unless a few outliers would blank the rest."""
+    """The value of full colour: the largest, unless a few outliers would blank the rest."""
     sizes = np.abs(values[np.isfinite(values)])
     return float(min(sizes.max(), 4 * np.percentile(sizes, 95))) or 1.0
 
@@ -113,7 +113,7 @@ def _name(axes: Axes, x: float, y: float, text: str, align: str, colour: str = Q
 
 
 def _above(rows: float, step: int) -> float:
-    """Where something stands over the first key, in rows as tall as a letter."""
+    """The position above the first key, in rows as tall as a letter."""
     return -0.5 - rows * step
 
 
@@ -126,7 +126,7 @@ def _cells(
     reach: float,
     tall: int = 1,
 ) -> None:
-    """A strip a row, with a gap between them while there are few enough to tell apart."""
+    """One strip per row, with gaps if there are few enough to see them."""
     limits = axes.get_ylim()
     apart = label_step(len(values)) == 1
     for row, lines in enumerate(values[:, None] if apart else [values]):
@@ -140,7 +140,7 @@ def _cells(
 
 
 def _share(axes: Axes, share: NDArray[np.floating], left: float, width: float, step: int) -> None:
-    """A small line: how much of what lifts the attended keys the neurons up to here carry."""
+    """A small line: the share of the contribution that the neurons up to here carry."""
     x = left + (np.arange(share.size) + 1) / share.size * width
     axes.plot(x, _above(0.28, step) - 0.85 * step * share, color=of_shade(QUIET), lw=0.7)
 

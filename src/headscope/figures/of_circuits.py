@@ -1,4 +1,4 @@
-"""Drawings of circuits: what makes a prediction, an attention score, and a graph of heads.
+"""Drawings of circuits: a prediction's flow, an attention score's writers, a graph of heads.
 
 `prediction_flow`: words on the left, parts of a model in the middle, the answer on the right,
 joined by what each adds. `edge_graph`: nodes by layer from the embedding at the bottom to the
@@ -39,7 +39,7 @@ def prediction_flow(
 ) -> Figure:
     """Blue pushes the answer up, orange down; widths are shares of the strongest of their side."""
     used = sorted({word for word, _, _ in edges})
-    # of a long text only the words that anything comes from
+    # of a long text only the words that contribute
     listed = used if len(words) > LONGEST else list(range(len(words)))
     rows = max(len(listed), len(parts), 2)
     with style.drawing():
@@ -70,7 +70,7 @@ def prediction_flow(
 
 
 def _row(at: int, count: int, rows: int) -> float:
-    """From top to bottom, the shorter column spread over the longer one's height."""
+    """Heights from top to bottom; the shorter column spreads over the longer one's height."""
     step = 1.0 if count >= rows or count < 2 else (rows - 1) / max(count - 1, 1)
     return rows - 1 - at * min(step, 2.0) - max(0.0, (rows - 1 - (count - 1) * min(step, 2.0)) / 2)
 
@@ -105,7 +105,7 @@ def _colour(value: float) -> str:
 
 
 WIDE, TALL = 0.62, 0.5  # inches a node and a layer take
-NAMED = set("qkv")  # what of a head hears; an MLP and the logits have one input
+NAMED = set("qkv")  # inputs of a head; an MLP and the logits have one
 
 
 def edge_graph(
@@ -116,7 +116,7 @@ def edge_graph(
     caption: str = "",
     places: Mapping[str, tuple[float, float]] | None = None,  # x, y; by default by layer
 ) -> Figure:
-    """Width is the size of a score, colour its sign; q, k and v stand at the arrows' heads."""
+    """Width is the size of a score, colour its sign; q, k and v label the arrowheads."""
     places = _places(links, layers) if places is None else places
     across = max((x for x, _ in places.values()), default=0) + 1
     rows = sorted({y for _, y in places.values()})

@@ -1,4 +1,4 @@
-"""Running text with shaded words: lines as a reader would break them, long texts in passages."""
+"""Running text with shaded words, wrapped; long texts as passages."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from headscope.figures.frame import text_width as whole_pixels
 
 WIDTH, LINE, PARAGRAPH = 6.4, 0.205, 0.09  # inches
 SIZE = style.BODY + 1
-MOST_LINES = 80  # longer texts are drawn as the passages that matter
-PASSAGES = 8  # of the strongest words
-NUMBERED = 0.3  # share from which on a word carries the number of its head
-DARKEST = 0.86  # of the colour scale, as on the page
+MOST_LINES = 80  # longer texts are drawn as their strongest passages
+PASSAGES = 8  # passages with the strongest words
+NUMBERED = 0.3  # least share of a word that shows its head's number
+DARKEST = 0.86  # end of the colour scale, as on the page
 _IDEOGRAPH = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _CLOSING = re.compile(r"^[、。，．・：；？！」』）】〉》〕…ー々!?,.:;)\]}»”’]")
 
 
 def text_width(text: str, size: float) -> float:
-    """Measured large: at its own size each word would be rounded to whole pixels."""
+    """Measure at a large size: at its own size each word would be rounded to whole pixels."""
     return whole_pixels(text, size * 10) / 10
 
 
 @dataclass
 class Word:
-    written: str  # with what stands before it in the text
+    written: str  # with the text before it
     label: str
     special: bool
     segment: int
     weight: float
-    share: float  # of the darkest, 0 to 1
+    share: float  # of the darkest word's, 0 to 1
     head: int | None
     in_hand: bool
-    starts: bool = False  # another text begins with it
+    starts: bool = False  # first word of another text
 
     @property
     def text(self) -> str:
@@ -108,7 +108,7 @@ def _hex(share: float) -> str:
 
 
 def _lines(words: Sequence[Word]) -> list[tuple[bool, list[_Placed]]]:
-    """Each line with whether a paragraph ends before it."""
+    """Each line, and whether a paragraph ends before it."""
     space = text_width("x x", SIZE) - text_width("xx", SIZE)
     lines: list[tuple[bool, list[_Placed]]] = []
     line: list[_Placed] = []
@@ -149,7 +149,7 @@ def _lines(words: Sequence[Word]) -> list[tuple[bool, list[_Placed]]]:
 
 
 def _carried(line: Sequence[_Placed], word: Word) -> list[_Placed]:
-    """What must go to the next line together with a word: the pieces it is joined to."""
+    """The pieces that must go to the next line together with a word."""
     carried: list[_Placed] = []
     after = word
     for placed in reversed(line):
@@ -157,7 +157,7 @@ def _carried(line: Sequence[_Placed], word: Word) -> list[_Placed]:
             return list(reversed(carried))
         carried.append(placed)
         after = placed.word
-    return []  # longer than a line: cut where it must be
+    return []  # longer than a line: cut
 
 
 def _may_break(before: Word, after: Word) -> bool:
@@ -221,8 +221,8 @@ def _word(
         box = Rectangle((x - pad, top + 0.02), width + 2 * pad, LINE - 0.04, color=ground, lw=0)
         axes.add_patch(box)  # pyright: ignore[reportAttributeAccessIssue]
         light = 0.2126 * ground[0] + 0.7152 * ground[1] + 0.0722 * ground[2]
-        ink = "#ffffff" if light < 0.45 else INK  # on a word's own ground, whatever the theme
-    if word.head is not None and word.share > NUMBERED:  # the number goes with the colour
+        ink = "#ffffff" if light < 0.45 else INK  # readable on the word's shade in either theme
+    if word.head is not None and word.share > NUMBERED:  # show the number of the colour's head
         axes.text(x, top + 0.012, str(word.head), fontsize=4.5, color=of_shade(QUIET))  # pyright: ignore[reportAttributeAccessIssue]
     if word.in_hand:
         frame = Rectangle(

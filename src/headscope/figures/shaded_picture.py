@@ -1,4 +1,4 @@
-"""A picture shaded by numbers of its patches, one panel for each head."""
+"""A picture shaded by its patches' numbers, one panel per head."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FINEST = 320  # cells a side when shading is smoothed
 @dataclass(frozen=True)
 class Panel:
     title: str
-    values: NDArray[np.float64]  # one a position
+    values: NDArray[np.float64]  # one per position
 
 
 def shaded_pictures(
@@ -126,7 +126,7 @@ def smoothed(
 
 def _outline(axes: Axes, rectangle: Sequence[float]) -> None:
     left, top, right, bottom = rectangle
-    for colour, width in (("white", 3.2), (OUTLINE, 1.6)):  # seen on any picture, blue ones too
+    for colour, width in (("white", 3.2), (OUTLINE, 1.6)):  # visible on any picture, blue ones too
         axes.add_patch(
             Rectangle(
                 (left, top),

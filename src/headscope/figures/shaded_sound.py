@@ -1,4 +1,4 @@
-"""A spectrogram shaded by numbers of its moments, one strip for each head."""
+"""A spectrogram shaded by its moments' numbers, one strip per head."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDTH, LANE, GAP = 6.4, 0.34, 0.34  # inches
 @dataclass(frozen=True)
 class Strip:
     title: str
-    values: NDArray[np.float64]  # one a position
+    values: NDArray[np.float64]  # one per position
 
 
 def shaded_sound(
@@ -86,7 +86,7 @@ def _paint(
     low, high = _bands(positions, there, bands)
     for (start, end), value, bottom, top in zip(spans, values, low, high, strict=True):
         share = float(value) / strongest
-        if share > 0.004 and start < seconds:  # what is fainter cannot be seen
+        if share > 0.004 and start < seconds:  # fainter shades are invisible
             axes.fill_between(
                 [start, min(end, seconds)], bottom, top, color=HEAT, alpha=share * opacity, lw=0
             )
@@ -104,7 +104,7 @@ def _paint(
 def _bands(
     positions: Positions, there: NDArray[np.bool_], bands: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The part of the height that each position hears: all of it, or its row of patches."""
+    """The part of the height that each position covers: all of it, or its row of patches."""
     rows = positions.grid[there, 0]
     count = int(rows.max(initial=-1)) + 1
     if count < 1:
@@ -133,7 +133,7 @@ def tick_step(seconds: float) -> float:
 def _lane(
     figure: Figure, words: Sequence[tuple[str, float, float]], seconds: float, share: float
 ) -> None:
-    """Each word over its moments; one that has no room there is left out, its bar is not."""
+    """Each word over its moments; a word without room is omitted, but not its bar."""
     axes = figure.add_axes((0, 1 - share * 0.75, 1, share * 0.75))
     axes.set_xlim(0, seconds)
     axes.set_ylim(0, 1)

@@ -1,4 +1,4 @@
-"""Two figures as one file: beside each other, or, in a PDF, on two pages."""
+"""Two figures in one file: side by side, or on two pages of a PDF."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP = 0.3  # inches
 
 
 def save_together(figures: Sequence[Figure], path: str | Path) -> None:
-    """Write the figures to one file; its ending says which kind."""
+    """Write the figures to one file, in the format of its ending."""
     kind = Path(path).suffix.lstrip(".").lower()
     if kind == "pdf":
         _pages(figures, path)
@@ -54,7 +54,7 @@ def _pictures(parts: Sequence[bytes]) -> bytes:
 
 
 def _drawings(parts: Sequence[bytes]) -> bytes:
-    """Each an svg element inside the whole, its ids its own: two may clip by the same name."""
+    """Each figure as an inner svg element with its own ids: both may use the same clip id."""
     left, tallest, inside = 0.0, 0.0, list[str]()
     for number, part in enumerate(parts):
         text = part.decode("utf-8")

@@ -17,18 +17,18 @@ from headscope.figures.frame import finish
 
 CELL = 0.42  # inches
 LINE = 34  # characters of a sentence in a line
-NUMBERED = 24  # sources up to which cells have their number written in them
+NUMBERED = 24  # most sources for which cells show their number
 
 
 def source_map(
-    values: NDArray[np.floating],  # sentences × sources; NaN was not measured
+    values: NDArray[np.floating],  # sentences × sources; NaN: not measured
     sentences: Sequence[str],
     sources: Sequence[str],
     *,
     title: str,
     caption: str,
 ) -> Figure:
-    """The map; a scale around zero where values have both signs."""
+    """Draw the map; the scale is centred on zero if values have both signs."""
     rows, columns = values.shape
     finite = values[np.isfinite(values)]
     reach = float(np.abs(finite).max()) if finite.size and finite.any() else 1.0

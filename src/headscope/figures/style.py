@@ -30,7 +30,7 @@ from headscope.files import atomic_path
 
 DPI = 200
 FORMATS = ("svg", "png", "pdf")
-MOST_PIXELS = 30_000  # of a side: a very long text is drawn coarser rather than not at all
+MOST_PIXELS = 30_000  # per side: a very long text is drawn coarser rather than not at all
 BODY, SMALL, TINY = 8.0, 7.0, 6.0  # points
 
 
@@ -69,9 +69,9 @@ def _parameters() -> dict[str, Any]:
         "axes.facecolor": of_shade(PAPER),
         "savefig.facecolor": of_shade(PAPER),
         "savefig.dpi": DPI,
-        "svg.fonttype": "path",  # the same letters on machines without our fonts
+        "svg.fonttype": "path",  # the same letters on machines without these fonts
         "svg.hashsalt": "headscope",  # the same figure gives the same bytes
-        "pdf.fonttype": 42,  # TrueType: what publishers ask for
+        "pdf.fonttype": 42,  # TrueType, which publishers require
     }
 
 
@@ -82,8 +82,8 @@ _one_at_a_time = threading.RLock()
 def drawing() -> Generator[None]:
     """Apply the house style to what is drawn inside.
 
-    matplotlib has one set of parameters for all threads: of two figures drawn at once, one would
-    come out in the style of the other.
+    A lock, because matplotlib has one set of parameters for all threads: two figures drawn at once
+    could mix their styles.
     """
     with _one_at_a_time, matplotlib.rc_context(_parameters()):  # pyright: ignore[reportArgumentType]
         yield
@@ -100,7 +100,7 @@ _descriptions: WeakKeyDictionary[Figure, dict[str, Any]] = WeakKeyDictionary()
 
 
 def describe(figure: Figure, **shown: Any) -> Figure:
-    """Note what the figure shows; a saved figure carries it in its metadata."""
+    """Describe the figure; a saved figure has the text in its metadata."""
     _descriptions[figure] = shown
     return figure
 
@@ -134,7 +134,7 @@ def check_format(kind: str) -> None:
 
 
 def save(figure: Figure, path: str | Path | IO[bytes], file_format: str | None = None) -> None:
-    """Write SVG, PNG or PDF by the path's ending, trimmed to what was drawn."""
+    """Write SVG, PNG or PDF by the path's ending, trimmed to the drawing."""
     named = path if isinstance(path, (str, Path)) else ""
     kind = file_format or Path(named).suffix.lstrip(".").lower()
     check_format(kind)
@@ -157,10 +157,10 @@ def save(figure: Figure, path: str | Path | IO[bytes], file_format: str | None =
         )
 
 
-# A figure that shows itself in a notebook, where nobody has set matplotlib up to do so.
+# A figure that a notebook shows without any setup of matplotlib.
 
 _DOTS = 120  # an inch on screen
-_FINE = 2  # pixels drawn for each of them
+_FINE = 2  # pixels per dot
 
 
 class ShownFigure(Figure):
@@ -170,11 +170,11 @@ class ShownFigure(Figure):
         written = io.BytesIO()
         self.savefig(written, format="png", dpi=_DOTS * _FINE, bbox_inches="tight")
         png = written.getvalue()
-        width = int.from_bytes(png[16:20], "big") // _FINE  # the header says how wide it came out
+        width = int.from_bytes(png[16:20], "big") // _FINE  # the width from the header
         return png, {"width": width, "alt": self._title()}
 
     def _repr_html_(self) -> str:
-        """The picture with its words: exporters of notebooks drop those of a bare picture."""
+        """The picture with its alt text, which notebook exporters drop from a bare picture."""
         png, about = self._repr_png_()
         said = html.escape(str(about["alt"]), quote=True)
         data = base64.b64encode(png).decode("ascii")

@@ -1,4 +1,4 @@
-"""Tokens on a figure: words dark, specials small and grey, pieces joined, A and B apart."""
+"""Tokens on a figure: words dark, specials small and grey, pieces joined, a gap between A and B."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TokenLine:
     classes: Sequence[int] = ()
     segments: Sequence[int] = ()
     continues: Sequence[bool] = ()
-    crops: Sequence[Crop | None] = ()  # of patches, their piece of the picture
+    crops: Sequence[Crop | None] = ()  # each patch's piece of the picture
     labels: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ def _shortened(token: str) -> str:
 def column(
     axes: Axes, tokens: TokenLine, x: float, side: str, size: float, *, faint: bool = False
 ) -> None:
-    """Tokens one under the other at y = 0, 1, 2, … (downwards); side: 'left' or 'right' of x."""
+    """Draw tokens at y = 0, 1, 2, … (downwards); side: 'left' or 'right' of x."""
     toward = -1 if side == "left" else 1
     step = label_step(len(tokens))
     crop = crop_size(tokens, row_height(len(tokens)))
@@ -101,21 +101,21 @@ def column(
 
 
 def crop_size(tokens: TokenLine, room: float) -> float:
-    """Inches of a crop beside a name; 0 where there is none, or no room to see anything."""
+    """Inches of a crop beside a name; 0 without crops, or if it would be too small to see."""
     return room if any(each is not None for each in tokens.crops) and room >= SMALLEST else 0.0
 
 
 SMALLEST = 0.08  # inches of a crop
-TALLEST = 14.0  # inches: a longer text is set closer, and only some of its tokens are named
+TALLEST = 14.0  # inches: a longer text is denser, and only some of its tokens are named
 
 
 def row_height(count: int) -> float:
-    """Inches from one token to the next: long texts are set closer."""
+    """Inches from one token to the next: long texts are denser."""
     return 0.17 if count <= 48 else 0.13 if count <= 128 else min(0.10, TALLEST / count)
 
 
 def label_step(count: int) -> int:
-    """Every token is named where there is room for its letters, else every so many."""
+    """Every token is named if letters fit, else every n-th."""
     return 1 if count <= TALLEST / 0.10 else ceil(0.10 / row_height(count))
 
 
@@ -130,8 +130,8 @@ def font_size(count: int) -> float:
 
 # Patches as small squares beside their names: one strip of pixels along an axis.
 
-SIDE, EDGE = 24, 1  # pixels of a crop on the strip, and of them left free around it
-GAP = 2 / 72  # inches between a strip and what it stands beside
+SIDE, EDGE = 24, 1  # pixels of a crop on the strip, and of the margin around it
+GAP = 2 / 72  # inches between a strip and the axes
 
 Crop = NDArray[np.uint8]  # SIDE SIDE 3
 

@@ -1,10 +1,10 @@
-"""Modes: what a disabled head attends to instead. One file each, found by name.
+"""Modes: what a disabled head attends to instead. Each is a file, found by name.
 
-A mode is a module with a function `instead(call, weights) -> Tensor` that gives the weights a
-disabled head gets, broadcastable to b h t s; `weights` is what the caller passed with the mode
-(None for most). A mode that needs something of the caller says so in `check(weights)`. One that can
-do without maps has `without_maps(call, off, weights)`: the queries that make these heads attend so,
-or the attention itself made when it is asked for, or None.
+A mode is a module with a function `instead(call, weights) -> Tensor` that returns a disabled head's
+weights, broadcastable to b h t s; `weights` is what the caller passed with the mode (None for
+most). `check(weights)` raises an error if a mode lacks an argument. A mode that needs no maps has
+`without_maps(call, off, weights)`: it returns queries that make these heads attend so, or the
+attention itself, computed on use, or None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def modes() -> tuple[str, ...]:
 
 
 def mode(name: str, weights: object = None) -> Instead:
-    """The mode called `name`, once it has accepted what the caller passed with it."""
+    """The mode called `name`, after its check of what the caller passed."""
     if name not in modes():
         raise BadInput(f"There is no mode {name!r}; choose one of {', '.join(modes())}.")
     module = import_module(f"{__name__}.{name}")
@@ -40,19 +40,19 @@ def mode(name: str, weights: object = None) -> Instead:
 def without_maps(
     name: str, call: Call, off: Sequence[int], weights: object
 ) -> Queries | Again | None:
-    """What a mode has long texts attend with in place of maps, where it can."""
+    """A mode's replacement for maps on long texts, if it has one."""
     found = getattr(import_module(f"{__name__}.{name}"), "without_maps", None)
     return None if found is None else found(call, off, weights)
 
 
-# Which keys each query of a call may look at.
+# Which keys each query of a call may attend to.
 
 
 def visible_keys(call: Call) -> Tensor:
-    """b|1 1|h t s, True where the model lets a query look: real keys, not the future.
+    """b|1 1|h t s, True for keys that a query may attend to: real ones, not the future.
 
-    A dense mask says it all. Without one, what remains is the causal order and the window, both
-    counted from the end, because in generation the queries are the last tokens of the keys.
+    A dense mask suffices. Without one, the causal order and the window apply, both counted from the
+    end, because in generation the queries are the last tokens of the keys.
     """
     if call.mask is not None:
         return allowed(call.mask)

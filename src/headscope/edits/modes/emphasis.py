@@ -1,4 +1,4 @@
-"""Emphasis: a head's weights on some keys times a factor, rows scaled back to the sum they had.
+"""Emphasis: a head's weights on some keys times a factor, rows scaled back to their sum.
 
 `weights` is (positions, factor). It is the same as adding the factor's logarithm to the scores of
 these keys. A factor of 1 changes nothing, one of 0 hides the keys.
@@ -18,7 +18,7 @@ from headscope.capture.call import Lazy
 from headscope.capture.interface import apply
 from headscope.errors import BadInput
 
-BLOCK = 128  # queries whose weights a long text makes at a time
+BLOCK = 128  # queries whose weights are computed at a time on a long text
 
 
 def check(weights: object) -> None:
@@ -41,13 +41,13 @@ def instead(call: Call, weights: object) -> Tensor:
 
 
 def emphasised(weights: Tensor, positions: Sequence[int], factor: float) -> Tensor:
-    """b h r s: these keys' weights times the factor, every row with the sum it had."""
+    """b h r s: these keys' weights times the factor, every row with its former sum."""
     keys = weights.shape[-1]
     scale = torch.ones(keys, dtype=weights.dtype, device=weights.device)
     scale[[one for one in positions if one < keys]] = factor
     made = weights * scale
     before, after = weights.sum(-1, keepdim=True), made.sum(-1, keepdim=True)
-    # a row that saw these keys alone keeps them: there is nothing else to look at
+    # a row that sees only these keys keeps its weights
     least = torch.finfo(weights.dtype).tiny
     return torch.where(after > least, made * (before / after.clamp(min=least)), weights)
 

@@ -1,7 +1,7 @@
 """Given: the caller's own weights.
 
 `weights` is an array that broadcasts to batch, head, query, key, or a function of the call that
-returns one; what it puts on keys a query may not see is the caller's affair.
+returns one. Weights on keys that a query may not see are not checked.
 """
 
 from __future__ import annotations

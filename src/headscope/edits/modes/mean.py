@@ -1,11 +1,11 @@
-"""Mean: the head keeps where it looks on average and loses what depends on the input.
+"""Mean: the head attends as it does on average, independent of the input.
 
 Without a reference every query gets the mean row of its own text (the average over that text's
-queries), so the head still favours the same tokens but no longer tells queries apart; this needs
-no second pass and does not depend on what else is in the batch. With a reference (`weights=` a
-list of readings) the row of query i is the mean of that head's row i over the reference texts
-that have a position i, so the head keeps its habits of position and loses the text. Either way
-the row is cut to the keys the query may see and scaled to sum to one.
+queries), so the head still favours the same tokens but attends alike from every query; this needs
+no second pass and does not depend on the rest of the batch. With a reference (`weights=` a list of
+readings) the row of query i is the mean of that head's row i over the reference texts that have a
+position i, so the head keeps what depends on position and loses what depends on the text. Either
+way the row is cut to the keys the query may see and scaled to sum to one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def instead(call: Call, weights: object) -> Tensor:
         rows = _reference_rows(call, cast("Sequence[Any]", weights))
     rows = rows * visible_keys(call)
     total = rows.sum(dim=-1, keepdim=True)
-    # a row whose mean lies wholly on keys it may not see has nothing to scale up
+    # a mean wholly on keys that the query may not see cannot be scaled up
     return torch.where(total > 0, rows / total.clamp(min=torch.finfo(rows.dtype).tiny), before)
 
 

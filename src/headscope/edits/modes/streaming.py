@@ -1,9 +1,9 @@
-"""Streaming: a head sees the first tokens (the sink) and the latest (the window), and no others.
+"""Streaming: a head sees only the first tokens (the sink) and the latest (the window).
 
 `weights` is (sink, window): how many of the first tokens, and how many of the latest, the query's
-own among them. The softmax is taken over the keys that are left, so it equals a mask on the
-scores. In an encoder the window reaches to both sides. A head that lives with this needs a
-key-value cache of sink + window tokens, whatever the length of the text.
+own among them. The softmax is over the remaining keys, which equals a mask on the scores. In an
+encoder the window extends to both sides. A head that works like this needs a key-value cache of
+only sink + window tokens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headscope.capture.softmax import weights_of
 from headscope.errors import BadInput
 
 SINK, WINDOW = 4, 256
-BLOCK = 512  # queries whose attention a long text makes at a time
+BLOCK = 512  # queries whose attention is computed at a time on a long text
 
 
 def check(weights: object) -> None:
@@ -51,7 +51,7 @@ def sizes(weights: object) -> tuple[int, int]:
 
 
 def kept_keys(call: Call, rows: Tensor, sink_window: tuple[int, int]) -> Tensor:
-    """b 1 r s, True where a query of `rows` (r) still looks: padding never counts as a sink.
+    """b 1 r s, True for keys that a query of `rows` (r) still sees: padding is never a sink.
 
     Positions count from the end, because in generation queries are the last tokens of the keys.
     """
@@ -67,7 +67,7 @@ def kept_keys(call: Call, rows: Tensor, sink_window: tuple[int, int]) -> Tensor:
 
 
 def _restricted_rows(call: Call, weights: Tensor, rows: Tensor, kept: Tensor) -> Tensor:
-    """b h r s. What sink logits take of a row is not in its weights: its softmax is made again."""
+    """b h r s. A row's weights lack the share of sink logits, so its softmax is computed again."""
     if call.sinks is None or call.q is None or call.k is None or call.edited:
         return restricted(weights, kept)
     made = weights_of(call, call.q[:, :, rows], call.k, rows, kept=kept)
@@ -75,11 +75,11 @@ def _restricted_rows(call: Call, weights: Tensor, rows: Tensor, kept: Tensor) ->
 
 
 def restricted(weights: Tensor, kept: Tensor) -> Tensor:
-    """Rows (b h r s) as a softmax over the kept keys gives them."""
+    """Rows (b h r s) as a softmax over the kept keys."""
     exact = weights.float() if weights.dtype in (torch.float16, torch.bfloat16) else weights
     left = exact * kept
     whole, total = exact.sum(-1, keepdim=True), left.sum(-1, keepdim=True)
-    # what underflowed is not there to be scaled up: such a row is spread over what it may see
+    # a row that underflowed cannot be scaled up: it becomes uniform over its visible keys
     spread = kept.to(exact.dtype) / kept.sum(-1, keepdim=True).clamp(min=1)
     least = torch.finfo(exact.dtype).tiny
     scaled = torch.where(total > 0, left / total.clamp(min=least), spread)
@@ -126,6 +126,6 @@ def without_maps(call: Call, off: Sequence[int], weights: object) -> Again | Non
 
 
 def _over(call: Call, rows: Tensor, keys: Tensor, kept: Tensor) -> Tensor:
-    """b h r k: the weights of some queries, taken over some keys alone."""
+    """b h r k: the weights of some queries over some keys alone."""
     assert call.q is not None and call.k is not None
     return weights_of(call, call.q[:, :, rows], call.k[:, :, keys], rows, keys=keys, kept=kept)

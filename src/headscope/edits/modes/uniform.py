@@ -1,7 +1,6 @@
-"""Uniform: every query spreads its attention evenly, 1/L over the L real keys it may look at.
+"""Uniform: every query attends uniformly, 1/L to each of the L real keys it may see.
 
-A query of nothing but zeros does that by itself wherever nothing is added to the products of q and
-k; of a long text no map has to be made for it.
+A query of zeros does that if nothing is added to q·k, so a long text needs no map.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from headscope.capture import Call, Queries
 from headscope.edits.modes import visible_keys
 from headscope.errors import BadInput
 
-UNEVEN = 1e-4  # of an even weight: rounding stays below, a bias does not
+UNEVEN = 1e-4  # share of a uniform weight: rounding stays below, a bias does not
 UNEVEN_HALF = 0.02  # the same in half precision
 
 
@@ -37,7 +36,7 @@ def without_maps(call: Call, off: Sequence[int], weights: object) -> Queries | N
     if rows is None:
         return None
     rows = rows[:, list(off)].float()
-    # whatever else a family adds would show: even weights are 1 over the keys that are seen
+    # anything a family adds would show: uniform weights are 1 over the visible keys
     uneven = (rows.amax(-1) * (rows > 0).sum(-1) - 1).abs().max()
     most = UNEVEN if q.dtype in (torch.float32, torch.float64) else UNEVEN_HALF
     return Queries(q) if bool(uneven < most) else None
@@ -47,6 +46,6 @@ def instead(call: Call, weights: object) -> Tensor:
     seen = visible_keys(call)  # b|1 1|h t s
     count = seen.sum(dim=-1, keepdim=True)
     even = seen.to(torch.float64) / count.clamp(min=1)
-    # a padded query of a causal model may see nothing at all: its row keeps the model's numbers
+    # a padded query of a causal model may see no key: its row keeps the model's numbers
     weights_before = call.weights
     return torch.where(count > 0, even.to(weights_before.dtype), weights_before)

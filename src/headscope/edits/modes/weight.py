@@ -1,7 +1,7 @@
-"""Weight: some weights of a head set by hand, the others of the row scaled so that its sum stays.
+"""Weight: some weights of a head set by hand, the row's others scaled to keep its sum.
 
-`weights` is ((query, key, weight), …), tokens counted from 0. While a model writes, a query that it
-has read before keeps what was set for it in the cache.
+`weights` is ((query, key, weight), …), tokens counted from 0. While a model generates, a query read
+before keeps its edited result in the cache.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def instead(call: Call, weights: object) -> Tensor:
         rest = own.clone()
         rest[..., at] = 0
         total = rest.sum(-1, keepdim=True)
-        # nothing else to look at: the row stays as it is
+        # no other key to attend to: the row is unchanged
         least = torch.finfo(own.dtype).tiny
         share = (1 - math.fsum(given.values())) * whole / total.clamp(min=least)
         changed = rest * share.clamp(min=0)

@@ -1,4 +1,4 @@
-"""Zero: the head attends to nothing, so it adds nothing to what the layer writes."""
+"""Zero: the head attends to nothing and adds nothing to the layer's output."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The sweep: one batch answered under many single-layer edits, with nothing computed twice."""
+"""The sweep: one batch under many single-layer edits; shared work is done once."""

@@ -1,8 +1,7 @@
-"""Where the answers look: the positions of the last layer that reach them.
+"""The positions of the last layer that answers depend on.
 
-A classifier reads one position of the last layer, a masked-word loss a few. Which ones is not
-guessed from the model's class: it is read off the gradient of the answers, which is exactly zero
-wherever they do not look.
+A classifier reads one position of the last layer, a masked-word loss a few. The answers' gradient
+shows which ones: it is exactly zero at all other positions.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.models.own_thread import forward_of
 
-WORTHWHILE = 4  # slicing pays when at most one position in four matters
+WORTHWHILE = 4  # slicing pays if at most one position in four matters
 
 
 def positions_read(answers: Tensor, hidden: Tensor) -> Tensor | None:
@@ -37,13 +36,13 @@ def positions_read(answers: Tensor, hidden: Tensor) -> Tensor | None:
 
 
 def rows(tensor: Tensor, look: Tensor) -> Tensor:
-    """b p ...: the looked-at positions of b t ...."""
+    """b p ...: the selected positions of b t ...."""
     index = look.reshape(*look.shape, *[1] * (tensor.dim() - 2))
     return tensor.gather(1, index.expand(-1, -1, *tensor.shape[2:]))
 
 
 def heads_at(call: Call, look: Tensor, replaced: bool) -> Tensor:
-    """b p h d: the head outputs at the looked-at positions."""
+    """b p h d: the head outputs at the selected positions."""
     assert call.q is not None and call.k is not None and call.v is not None
     if replaced:  # by the scope's own edits
         return apply(_query_rows(call.weights, look), call.v)
@@ -69,7 +68,7 @@ def can_be_sliced(call: Call) -> bool:
 
 
 def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:
-    """b h p ...: the looked-at rows of b|1 h|1 t ...."""
+    """b h p ...: the selected rows of b|1 h|1 t ...."""
     full = tensor.expand(len(look), *tensor.shape[1:])
     return rows(full.transpose(1, 2), look).transpose(1, 2)
 
@@ -81,7 +80,7 @@ def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:
 
 
 class OutputRows:
-    """Stands in for the output layer: the looked-at rows, whose positions the others only fill."""
+    """Replaces the output layer: computes the selected rows; all other positions are filler."""
 
     def __init__(self, layer: nn.Module, look: Tensor, length: int) -> None:
         self.layer = layer
@@ -93,13 +92,13 @@ class OutputRows:
             return self._whole(hidden, *args, **kwargs)
         look = self._look.repeat(len(hidden) // len(self._look), 1)
         short: Tensor = self._whole(rows(hidden, look), *args, **kwargs)
-        if look.shape[1] == 1:  # no memory is needed for the positions that nobody reads
+        if look.shape[1] == 1:  # unused positions need no memory
             return short.expand(-1, self._length, -1)
         full = short.new_zeros(len(hidden), self._length, short.shape[-1])
         return full.scatter_(1, look[:, :, None].expand_as(short), short)
 
 
 def output_layer(model: Any) -> nn.Module | None:
-    """The layer that scores words, where the model has one."""
+    """The layer that scores words, if the model has one."""
     found = getattr(model, "get_output_embeddings", lambda: None)()
     return found if isinstance(found, nn.Module) else None

@@ -1,4 +1,4 @@
-"""A layer cut at its attention, so that edits of it share what they have in common."""
+"""A layer cut at its attention, so that its edits share work."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Edited = Heads | Replaced
 
 
 class SplitLayer:
-    """One layer of a sweep: every head's own output and its output when disabled, once."""
+    """One layer of a sweep: computes every head's own and disabled output once."""
 
     def __init__(self, sweep: Sweep, layer: int) -> None:
         self._sweep, self._layer = sweep, layer
@@ -132,13 +132,13 @@ class SplitLayer:
                 chosen[copy, head, list(at)] = True
         chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, :, None]
         instead = self._sweep.instead(call, self._sweep.weights)
-        if instead.shape[0] == self._sweep.batch:  # another run's weights, of one copy
+        if instead.shape[0] == self._sweep.batch:  # one copy's weights, from another run
             instead = instead.repeat(len(edits), 1, 1, 1)
         return torch.where(chosen, instead, call.weights)
 
 
 class SlicedLast:
-    """The last layer, computed only at the positions the answers look at."""
+    """The last layer, computed only at the answers' positions."""
 
     def __init__(self, sweep: Sweep, look: Tensor) -> None:
         self.look = look  # b p
@@ -163,7 +163,7 @@ class SlicedLast:
         return self.rest(self._step, heads[0], look, args, kwargs)
 
     def rest(self, step: OutputStep, heads: Tensor, look: Tensor, args: Any, kwargs: Any) -> Any:
-        """The layer after its attention, at the looked-at positions; zeros elsewhere."""
+        """The layer after its attention, at the selected positions; zeros elsewhere."""
         hidden: Tensor = args[0] if args else kwargs["hidden_states"]
         returned = step.returned(heads)
         args, kwargs = replace_hidden(args, kwargs, lambda whole: rows(whole, look))
@@ -202,7 +202,7 @@ class OutputStep:
     """`returned(heads)` is what the attention module would return for these head outputs."""
 
     linear: nn.Module | None
-    example: Any  # what the module returned once: the nesting to keep
+    example: Any  # an output of the module, for its nesting
 
     def returned(self, heads: Tensor) -> Any:  # b t h d
         flat = heads.reshape(*heads.shape[:2], -1)
@@ -216,7 +216,7 @@ def find_output_step(
     kwargs: Any,
     heads: Callable[[], Tensor | None],
 ) -> OutputStep | None:
-    """Run the layer as far as its attention; `heads` gives the head outputs seen meanwhile."""
+    """Run the layer through its attention; `heads` returns the head outputs seen meanwhile."""
     used: list[tuple[nn.Module, Tensor, Tensor]] = []
 
     def note(module: nn.Module, given: Any, output: Any) -> None:
@@ -234,9 +234,9 @@ def find_output_step(
         return None
     flat = seen.reshape(*seen.shape[:2], -1)
     if _same(result, flat.reshape(result.shape) if result.numel() == flat.numel() else flat):
-        # with an identity projection both readings fit; the last child then changed nothing
+        # with an identity projection both fit; the last child then changed nothing
         return OutputStep(None, returned)
-    # dropout may stand between the projection and the end; it does nothing outside training
+    # dropout may follow the projection; it does nothing in evaluation mode
     for module, given, output in reversed(used):
         if not isinstance(module, nn.Dropout) and _same(given, flat) and _same(output, result):
             return OutputStep(module, returned)
@@ -244,5 +244,5 @@ def find_output_step(
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
-    # stricter than for a picture of norms: answers under edits are computed with what is found
+    # strict, because answers under edits are computed with the result
     return same_numbers(a, b, 1e-5)

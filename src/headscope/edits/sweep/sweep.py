@@ -1,10 +1,10 @@
-"""A sweep: one batch answered under many single-layer edits, with nothing computed twice.
+"""A sweep: one batch under many single-layer edits; shared work is done once.
 
-For an edit of layer l the layers below l are stood in for by what they gave in the plain pass;
-at layer l the attention is computed once for all edits of that layer, which differ only in some
-heads' outputs; from there on the edits run side by side as copies of the batch. In the last
-layer and the output layer only the positions that reach the answers are computed. What cannot be
-decomposed so is run whole, and what is run is always the model's own code.
+For an edit of layer l, the layers below l are replaced by their outputs in the plain pass. At layer
+l the attention is computed once for all edits of that layer, which differ only in some heads'
+outputs. From there on, the edits run side by side as copies of the batch. The last layer and the
+output layer are computed only at positions that reach the answers. Models that cannot be divided
+like this run whole. The code that runs is always the model's own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from headscope.reading.passes import edited_call, edits_standing
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-TRIED = 6  # layers, spread over the stack, on which a sweep is held to whole passes
+TRIED = 6  # layers, spread over the stack, at which a sweep is compared with whole passes
 _tried: WeakKeyDictionary[nn.Module, dict[Kind, bool]] = WeakKeyDictionary()
 
 OnCall = Callable[[Call, bool], Tensor | Output | None]
@@ -46,8 +46,8 @@ OnCall = Callable[[Call, bool], Tensor | Output | None]
 class Sweep:
     """One batch under many edits: `with Sweep(...) as sweep: sweep.answers(layer, edits, 4)`."""
 
-    wants_scores = False  # of families that compute attention themselves, q and k too
-    anywhere = False  # answers may come from positions that their slope does not show
+    wants_scores = False  # families that compute attention themselves need not show q and k
+    anywhere = False  # answers may depend on positions without a gradient
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Sweep:
         self.baseline: Tensor  # b o
         self.last: SlicedLast | None = None  # the last layer cut to the positions that matter
         self._scored: OutputRows | None = None  # the output layer, cut likewise
-        self.on_call: OnCall | None = None  # what the pass now running wants of the calls
+        self.on_call: OnCall | None = None  # the current pass's callback for calls
         self._read = read
         self._outputs: list[Any] = []  # what each layer returned in the plain pass
         self._encoded: Any = None  # what the encoder returned, for a decoder's layers
@@ -125,7 +125,7 @@ class Sweep:
 
     @contextlib.contextmanager
     def one_copy(self) -> Generator[None]:
-        """While a layer is run for one copy of the batch, padding is told by its own mask."""
+        """While a layer runs for one copy of the batch, use that copy's padding mask."""
         before = self._door.padding
         self._door.padding = {name: mask[: self.batch] for name, mask in before.items()}
         try:
@@ -134,7 +134,7 @@ class Sweep:
             self._door.padding = before
 
     def _sink(self, call: Call) -> Answer:
-        """The scope's own edits first, then whatever the pass now running wants."""
+        """The scope's own edits first, then the current pass's callback."""
         layer = self.stack.layer_of(call)
         if layer is not None:
             call = dataclasses.replace(call, layer=layer)
@@ -171,7 +171,7 @@ class Sweep:
 
     @contextlib.contextmanager
     def _reusing(self, below: int, copies: int, hidden: Tensor | None = None) -> Generator[None]:
-        """Stand in for the layers below `below` (and the encoder before them)."""
+        """Replace the layers below `below` (and the encoder before them)."""
         with contextlib.ExitStack() as undo:
             if self.stack.before is not None:
                 encoded = repeated(self._encoded, self.batch, copies)
@@ -185,7 +185,7 @@ class Sweep:
             yield
 
     def _positions_read(self) -> Tensor | None:
-        """b p: where in the last layer the answers look; None where that is most of it."""
+        """b p: the answers' positions in the last layer; None if they are most of it."""
         if self.anywhere:
             return None
         hidden = hidden_of(self._outputs[-1]).detach().clone().requires_grad_()
@@ -193,7 +193,7 @@ class Sweep:
             return positions_read(self._run(1), hidden)
 
     def _sliced_last(self, look: Tensor) -> SlicedLast | None:
-        """The last layer cut to where the answers look, if that gives the same answers."""
+        """The last layer cut to the answers' positions, if that gives the same answers."""
         sliced = SlicedLast(self, look)
         try:
             with (
@@ -205,7 +205,7 @@ class Sweep:
             return None
 
     def _output_rows(self, look: Tensor) -> OutputRows | None:
-        """The output layer cut likewise, on the same condition."""
+        """The output layer, cut on the same condition."""
         layer = output_layer(self.scope.model)
         if layer is None:
             return None
@@ -229,17 +229,17 @@ def _without_cache(model: nn.Module) -> dict[str, Any]:
 
 
 def can_be_swept(scope: Scope, stack: Stack) -> bool:
-    """Whether a sweep gives the answers of whole passes, tried once on a few tokens.
+    """Whether a sweep gives the answers of whole passes, tested once on a few tokens.
 
-    Families that hand on something besides the hidden state, or keep their examples along another
-    axis, cannot be run from the middle; what fails, or gives other numbers, is run whole.
+    Families that pass on more than the hidden state, or have examples along another axis, cannot
+    run from the middle. A model that fails or gives other numbers runs whole.
     """
     known = _tried.setdefault(scope.model, {})
     if stack.kind not in known:
         plain = dataclasses.replace(scope, edits=())
         try:
             known[stack.kind] = _agrees(plain, stack)
-        except Exception:  # a family's own code, run in a way its authors did not think of
+        except Exception:  # a family's own code, run in a way its authors did not intend
             known[stack.kind] = False
     return known[stack.kind]
 

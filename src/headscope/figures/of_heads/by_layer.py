@@ -1,4 +1,4 @@
-"""A number per head as dots above its layer: how a behaviour moves through the depth of a model."""
+"""A number per head as dots above its layer: how a behaviour changes with depth."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
         )
 
 
-NAMED = 3  # heads that a reader will ask for
+NAMED = 3  # highest heads to name
 
 
 def _name_highest(axes: Axes, values: NDArray[np.floating]) -> None:
-    """The highest points carry the head they are."""
+    """Label the highest points with their heads."""
     order = np.argsort(np.where(np.isfinite(values), -values, np.inf), axis=None)[:NAMED]
     for layer, head in zip(*np.unravel_index(order, values.shape), strict=True):
         if np.isfinite(values[layer, head]):

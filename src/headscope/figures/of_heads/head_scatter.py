@@ -1,4 +1,4 @@
-"""Heads as dots in a plane: by likeness, or by any numbers of theirs."""
+"""Heads as dots in a plane: by likeness, or by two measures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
 
-MOST_NAMED = 160  # dots; more names than that would be a blot
-PALEST = 0.18  # of the colour scale: the first colour is the paper's own
+MOST_NAMED = 160  # most dots with names
+PALEST = 0.18  # start of the colour scale: its first colour is the paper's
 
 
 def head_scatter(
@@ -59,7 +59,7 @@ def head_scatter(
 
 @dataclass(frozen=True)
 class Axis:
-    """A number of every head, and what it is called."""
+    """A number per head, and its name."""
 
     title: str
     values: NDArray[np.floating]  # n
@@ -67,13 +67,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Points:
-    """Heads as points: where each lies, what it is called, and whether that is written."""
+    """Heads as points: position, name, and whether the name is drawn."""
 
     x: Axis
     y: Axis
     names: Sequence[str]
-    named: Sequence[bool]  # those whose names are written
-    marked: Sequence[bool]  # those with a ring, named too
+    named: Sequence[bool]  # whose names are drawn
+    marked: Sequence[bool]  # with a ring and a name
     colour_by: Axis | None = None
     size_by: Axis | None = None
 
@@ -97,7 +97,7 @@ def measured_scatter(points: Points, *, title: str = "") -> Figure:
 
 
 def scatter_by_layer(points: Points, layers: Sequence[int], *, title: str = "") -> Figure:
-    """A small plane for each layer, all on the same axes; `layers` has the layer of each head."""
+    """A small plane per layer, all on the same axes; `layers` has the layer of each head."""
     shown = sorted(set(layers))
     across = max(1, min(len(shown), ceil(sqrt(1.4 * len(shown)))))
     down = ceil(len(shown) / across)
@@ -120,7 +120,7 @@ def scatter_by_layer(points: Points, layers: Sequence[int], *, title: str = "") 
 
 
 def _draw_dots(axes: Axes, points: Points, shown: NDArray[np.bool_]) -> PathCollection:
-    """Those of the heads that are shown here, in the colours and sizes of all."""
+    """Draw this panel's heads, in the colours and sizes of the whole figure."""
     by_size, by_colour = points.size_by, points.colour_by
     areas = np.full(len(shown), 18.0) if by_size is None else 6 + 54 * _shares(by_size.values)
     shades = ListedColormap(colour.sequential()(np.linspace(PALEST, 1, 256)))

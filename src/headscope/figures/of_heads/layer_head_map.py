@@ -25,8 +25,8 @@ def layer_head_map(
     *,
     numbers: bool | None = None,  # print the value in each cell; None: when the map is small
     limits: tuple[float, float] | None = None,
-    layers: Sequence[int] | None = None,  # row labels when not 0, 1, 2, …
-    less_is_better: bool = False,  # turns a diverging scale round, so that orange stays the worse
+    layers: Sequence[int] | None = None,  # row labels if not 0, 1, 2, …
+    less_is_better: bool = False,  # reverses a diverging scale, so that orange is worse
 ) -> Figure:
     """Draw the map with its colour scale; `diverging` centres the scale on zero."""
     values = layers_by_heads(values, "layer_head_map")
@@ -64,7 +64,7 @@ def layer_head_map(
 
 
 def layers_by_heads(values: NDArray[np.floating], drawing: str) -> NDArray[np.floating]:
-    """The numbers as the drawing of that name takes them, or a sentence about their shape."""
+    """The numbers as an array for that drawing; another shape raises an error."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 2:
         raise ValueError(
@@ -104,7 +104,7 @@ def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, label: str) -> Non
 def scale_of(
     values: NDArray[np.floating], diverging: bool, limits: tuple[float, float] | None
 ) -> Normalize:
-    """Which number is which end of the colours."""
+    """The numbers at both ends of the colours."""
     finite = values[np.isfinite(values)]
     low, high = limits or (
         (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -113,12 +113,12 @@ def scale_of(
         reach = max(abs(low), abs(high)) or 1.0
         return TwoSlopeNorm(0.0, -reach, reach)
     if limits is None and low >= 0 and high <= 1.0:
-        low = 0.0  # shares start at nothing, so that two maps can be compared
+        low = 0.0  # shares start at zero, so that two maps can be compared
     return Normalize(low, high if high > low else low + 1.0)
 
 
 def label_ticks(axis, count: int, names: Sequence[int] | range, cell: float) -> None:  # pyright: ignore
-    """As many names along an axis as there is room for."""
+    """As many names along an axis as fit."""
     step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 50, 100) if s * cell >= 0.17 or s == 100)
     axis.set_ticks(range(0, count, step), [str(names[i]) for i in range(0, count, step)])
 
@@ -132,7 +132,7 @@ def _write_numbers(axes, values, image) -> None:  # pyright: ignore
         red, green, blue, _ = image.cmap(image.norm(value))
         dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
         text = pattern.format(value)
-        text = text.removeprefix("-") if not text.strip("-0.") else text  # no minus before nothing
+        text = text.removeprefix("-") if not text.strip("-0.") else text  # no minus before zero
         text = text.replace("0.", ".", 1) if largest < 1.0 else text
         axes.text(
             head,
@@ -157,7 +157,7 @@ def layer_head_maps(
     *,
     limits: tuple[float, float] | None = None,
 ) -> Figure:
-    """Draw the maps in one row; the same colour is the same number in all of them."""
+    """Draw the maps in one row on a shared colour scale."""
     values = {title: np.asarray(one, dtype=float) for title, one in maps.items()}
     norm = scale_of(np.concatenate([one.ravel() for one in values.values()]), diverging, limits)
     rows = max(one.shape[0] for one in values.values())

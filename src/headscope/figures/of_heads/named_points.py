@@ -1,4 +1,4 @@
-"""Points that say which head they are: in a page's SVG, when the pointer rests on them."""
+"""Points with the name of their head, which a page's SVG shows on hover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POINT = re.compile(r"(<use [^>]*)/>")
 
 
 def name_points(points: PathCollection, names: Sequence[str]) -> None:
-    """One name a point; those that lie nowhere are not drawn and need none."""
+    """Name each point; points without a position are not drawn and need no name."""
     offsets = np.ma.filled(points.get_offsets(), np.nan)
     placed = [bool(np.isfinite(at).all()) for at in offsets]
     shown = [name for name, holds in zip(names, placed, strict=True) if holds]
@@ -24,7 +24,7 @@ def name_points(points: PathCollection, names: Sequence[str]) -> None:
 
 def titled(svg: str) -> str:
     """The drawing with a title in every named point."""
-    parts = _GROUP.split(svg)  # before, (prefix, names, what follows) …
+    parts = _GROUP.split(svg)  # before, (prefix, names, the rest) …
     made = [parts[0]]
     for number, at in enumerate(range(1, len(parts), 3)):
         prefix, names, rest = parts[at : at + 3]
