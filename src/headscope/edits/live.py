@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headscope.text.tokens import Tokens
 
 Asked = Literal["masked words", "next token", "classes", "next sentence", "nothing"]
-Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matters with its kind
+Head = tuple[int, int] | tuple[Kind, int, int]  # with its kind if there are several
 Change = Head | str  # a head that is off, or another edit in a link's spelling
 
 

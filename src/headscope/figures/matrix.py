@@ -121,7 +121,7 @@ def _said(joined: tuple[int, int]) -> str:
 
 
 def _crops(axes: Axes, query: TokenLine, key: TokenLine, cell: float) -> tuple[float, float]:
-    """Patches between their names and the map; the inches they take at the left and above."""
+    """Draw patches between names and map; returns the inches used at the left and above."""
     taken: list[float] = []
     for tokens, side in ((query, "left"), (key, "top")):
         size = crop_size(tokens, min(cell, 0.19))

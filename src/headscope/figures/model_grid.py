@@ -39,7 +39,7 @@ def model_grid(
     as_lines: bool = False,
     numbered: bool = False,  # heads are in another order: each shows its number
 ) -> Figure:
-    """Dark is a weight near 1; the square root makes small weights visible, as the scale says."""
+    """Draw weights near 1 dark; the square root makes small weights visible, as the scale says."""
     count, columns = len(rows), max(map(len, rows))
     high, wide = rows[0][0].map.shape
     labelled = any(cell.label for row in rows for cell in row) or numbered

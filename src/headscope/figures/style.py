@@ -164,7 +164,7 @@ _FINE = 2  # pixels per dot
 
 
 class ShownFigure(Figure):
-    """matplotlib's own display of figures is registered by pyplot, which we never import."""
+    """A figure with its own display: matplotlib's needs pyplot, which is never imported."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
         written = io.BytesIO()

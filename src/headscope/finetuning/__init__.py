@@ -1,1 +1,1 @@
-"""Fine-tune a model, and compare it with what it was."""
+"""Fine-tune a model, and compare it with the original."""

@@ -37,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Sums:
-    """What has been added up over texts so far; never changed, so that a stop finds it whole."""
+    """Sums over texts so far; immutable, so that a stop finds them whole."""
 
     totals: dict[str, np.ndarray]  # layer head, by measure
     texts: int = 0
@@ -69,7 +69,7 @@ def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = Non
 
 
 def change_of_texts(run: Run, a: Scope, b: Scope, texts: Texts, kind: Kind, longest: int) -> Change:
-    """The same over texts, a part of a run: what was added up is kept."""
+    """The change over texts as a part of a run, which saves the sums."""
     ordered, part, title = in_order(texts), run.part("change"), "Comparing maps"
     state = part.recall()
     sums = Sums.none(a, kind) if state is None else Sums(state.arrays, state.position["texts"])
@@ -137,7 +137,7 @@ def _cosine(one: Tensor, two: Tensor) -> Tensor:
 
 
 def check_alike(a: Scope, b: Scope, kind: Kind) -> None:
-    """Heads can be paired only in models of one shape that split text alike."""
+    """Raise an error unless both models have one shape and tokenise alike."""
     if set(a.kinds) != set(b.kinds):
         raise BadInput(
             f"{a.name} has {' and '.join(a.kinds)} attention and {b.name} has "

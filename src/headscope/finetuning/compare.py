@@ -1,8 +1,8 @@
 """Compare two models of one shape, head by head: what fine-tuning changed.
 
-Per head: how alike the two maps are (the cosine of Kovaleva et al. 2019, section 4.3, and the
-Jensen-Shannon divergence of the rows), how far every statistic moved, and whether the head's
-pattern is still the same.
+Per head: the similarity of the two maps (the cosine of Kovaleva et al. 2019, section 4.3, and the
+Jensen-Shannon divergence of the rows), the change of every statistic, and whether the head's label
+is still the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_TEXTS = 1000  # as in the paper
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(HeadResult):
-    """What differs between two models, per head (`table`) and per statistic (`statistics`)."""
+    """The differences between two models, per head (`table`) and per statistic (`statistics`)."""
 
     before: str
     after: str
@@ -69,7 +69,7 @@ class Comparison(HeadResult):
         return tidy(both, kind=self.kind, count=self.texts)
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
-        """The map of one measure: cosine and divergence as they are, a statistic's change."""
+        """The map of one measure: cosine, divergence or a statistic's change."""
         from headscope.figures import layer_head_map
 
         name = name or "cosine"
@@ -78,7 +78,7 @@ class Comparison(HeadResult):
         names = f"{self.before} and {self.after}"
         if self.before == self.after:
             names = f"{self.before}, before and after"
-        # what changed is what is looked for: ink grows with the change, not with the likeness
+        # dark marks change, not similarity
         return layer_head_map(
             1 - values if alike else values,
             names,
@@ -91,11 +91,11 @@ class Comparison(HeadResult):
         )
 
     def by_layer(self) -> pd.DataFrame:
-        """The mean of every layer: where the change lies."""
+        """The mean change of every layer."""
         return self.heads.groupby("layer")[["cosine", "divergence"]].mean().reset_index()
 
     def files(self, output: str | Path) -> dict[Path, Any]:
-        """What is written where: the table, and beside it the statistics if there are any."""
+        """The files to write: the table, and beside it the statistics if there are any."""
         path = check_table(output)
         if self.statistics.empty:
             return {path: self.heads}
@@ -146,9 +146,9 @@ def compare(
     max_tokens
         The most tokens of a text, 128 by default.
     kind
-        The attention that is compared; the model's own if it has one kind.
+        The attention to compare; the model's own if it has one kind.
     output
-        A .csv or .parquet file to write; a stopped run resumes from what lies beside it.
+        A .csv or .parquet file to write; a stopped run resumes from the checkpoint beside it.
     restart
         Whether to start over instead of resuming.
     progress
@@ -157,7 +157,7 @@ def compare(
     Returns
     -------
     Comparison
-        Of two models: cosine and divergence of each head's maps, and every statistic's change.
+        For two models: cosine and divergence of each head's maps, and every statistic's change.
     AtlasComparison
         Of two atlases.
 
@@ -229,7 +229,7 @@ def _table(found: Change, padded: bool) -> Any:
 
 
 def _with_labels(table: Any, named: Any) -> Any:
-    """Every head's label before and after; a head that never had one keeps an empty place."""
+    """Every head's label before and after; empty for a head without one."""
     table = table.merge(named, on=["layer", "head"], how="left")
     for column in ("label_before", "label_after"):
         table[column] = table[column].astype(object).where(table[column].notna(), "")
@@ -274,7 +274,7 @@ def _measured(
     from headscope.patterns.as_statistics import pattern_measures, with_patterns
     from headscope.patterns.labels import labels as labels_of
 
-    frames: Any = pd  # the library's own types do not follow a frame through these steps
+    frames: Any = pd  # pandas' types do not cover these steps
     keys = ["layer", "head", "measure"]
     columns = ["layer", "head", "statistic", "before", "after"]
     moved = frames.DataFrame(columns=[*columns, "change"])

@@ -1,7 +1,6 @@
-"""Fine-tune a model on a task, by the protocol of Kovaleva et al. unless told otherwise.
+"""Fine-tune a model on a task, by default with the protocol of Kovaleva et al.
 
-The result is an ordinary model folder. A stopped run goes on where it was and ends in the same
-model.
+The result is an ordinary model folder. A stopped run resumes and ends in the same model.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def finetune(
 
 
 def _check_free(folder: Path) -> None:
-    """The finished model takes the folder's place, so nothing may be in it."""
+    """Raise an error unless the folder is empty: the finished model replaces it."""
     if folder.is_file():
         raise BadInput(f"{folder} is a file; give the name of a folder for the model.")
     if (folder / "config.json").exists():
@@ -138,7 +137,7 @@ def new_classifier(
     code = {"trust_remote_code": trust_remote_code}
     torch.manual_seed(recipe.seed)
     try:
-        # always said, or transformers would ask for it on the terminal
+        # always passed, or transformers would prompt for it on the terminal
         configuration: Any = AutoConfig.from_pretrained(where, **code, **_answers_of(task))
         tokenizer = open_tokenizer(where, trust_remote_code)
         need_tokenizer(where, tokenizer)
@@ -146,12 +145,12 @@ def new_classifier(
             if recipe.dropout is not None and hasattr(configuration, name):
                 setattr(configuration, name, recipe.dropout)
         if recipe.from_scratch:
-            # a configuration may ask for half precision, in which nothing can be trained
+            # a configuration may name half precision, in which training fails
             model: Any = AutoModelForSequenceClassification.from_config(
                 configuration, dtype=torch.float32, **code
             )
         else:
-            with _no_talk():  # that the head is new is what was asked for
+            with _no_talk():  # the new head is intended
                 model, report = AutoModelForSequenceClassification.from_pretrained(
                     where,
                     config=configuration,
@@ -162,7 +161,7 @@ def new_classifier(
             check_complete(model, where, report)
     except BadInput:
         raise
-    except Exception as error:  # readers of damaged files raise whatever they stumble over
+    except Exception as error:  # readers of damaged files may raise anything
         raise not_opened(where, error) from error
     if model.config.pad_token_id is None:
         model.config.pad_token_id = pad_id(tokenizer)
@@ -172,7 +171,7 @@ def new_classifier(
 def _classifier_of(
     scope: Scope, task: Task, recipe: Recipe, trust_remote_code: bool
 ) -> tuple[Any, Any]:
-    """The scope's own weights under a fresh head; the scope itself stays as it is."""
+    """The scope's own weights with a new head; the scope itself is unchanged."""
     from transformers import AutoModelForSequenceClassification
 
     if scope.tokenizer is None:
@@ -194,7 +193,7 @@ def _classifier_of(
             f"{scope.name} has no architecture for classifying texts; choose another model."
         ) from error
     if not recipe.from_scratch:
-        # a pooler that the scope's model does not have is new, as it is when loaded from a folder
+        # a pooler missing in the scope's model is new, as in a model loaded from a folder
         model.base_model.load_state_dict(scope.model.base_model.state_dict(), strict=False)
     if model.config.pad_token_id is None:
         model.config.pad_token_id = pad_id(scope.tokenizer)
@@ -202,7 +201,7 @@ def _classifier_of(
 
 
 def _answers_of(task: Task) -> dict[str, Any]:
-    """What a configuration says of the task's classes."""
+    """The configuration's entries for the task's classes."""
     options: dict[str, Any] = {"num_labels": 1 if task.kind == "regression" else len(task.classes)}
     if task.classes:
         options["id2label"] = dict(enumerate(task.classes))
@@ -213,7 +212,7 @@ def _answers_of(task: Task) -> dict[str, Any]:
 def save(
     model: Any, tokenizer: Any, task: Task, recipe: Recipe, folder: Path, made: Path | None = None
 ) -> None:
-    """Write the model folder, whole or not at all: it is made elsewhere and then moved."""
+    """Write the model folder completely or not at all: write it elsewhere, then move it."""
     made = made or folder.with_name(f".{folder.name}.new")
     shutil.rmtree(made, ignore_errors=True)
     try:
@@ -229,7 +228,7 @@ def save(
             "recipe": dataclasses.asdict(recipe),
         }
         (made / "headscope_task.json").write_text(json.dumps(about, indent=2) + "\n")
-        for file in made.iterdir():  # safetensors writes files that nobody else may read
+        for file in made.iterdir():  # safetensors writes files that only the owner may read
             shutil.copymode(made / "headscope_task.json", file)
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)
@@ -241,7 +240,7 @@ def save(
 
 
 def _task_fingerprint(task: Task) -> str:
-    """Every example, its label and what the classes are called."""
+    """The digest of every example, its label and the class names."""
     content = hashlib.sha256(repr((task.texts, task.text_pairs, task.classes)).encode())
     content.update(task.labels.tobytes())
     return content.hexdigest()

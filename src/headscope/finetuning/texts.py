@@ -30,7 +30,7 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
         path = Path(corpus)
         if is_glue(path):
             corpus = read_glue(path)
-        elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would bring their labels
+        elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would include their labels
             corpus = table_texts(path)
     if isinstance(corpus, Task):
         chosen = corpus.first(limit)
@@ -50,13 +50,13 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
 
 
 def in_order(texts: Texts) -> Texts:
-    """Texts of like length side by side, so that little is padded."""
+    """Texts sorted by length, so that little is padded."""
     sizes = text_lengths([text for text, _ in texts], [pair for _, pair in texts])
     return [texts[place] for place in by_length(sizes)]
 
 
 def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
-    """Texts as both models read them, cut to the longest allowed."""
+    """Texts as both models read them, cut to the longest allowed length."""
     firsts, seconds = [text for text, _ in texts], [pair for _, pair in texts]
     if scope.encoder_decoder:  # without a second sentence the decoder reads the text again
         spoken: list[Text | None] = [pair or text for text, pair in texts]

@@ -23,7 +23,7 @@ from headscope.tasks.fitting import room
 from headscope.tasks.task import Task
 
 CLIP = 1.0
-LOOK_EVERY = 10  # steps: to look at the loss makes a GPU wait
+LOOK_EVERY = 10  # steps: reading the loss makes a GPU wait
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Recipe:
     weight_decay: float = 0.01
     max_tokens: int = 128
     seed: int = 42
-    dropout: float | None = None  # None: what the model's own configuration says
+    dropout: float | None = None  # None: as in the model's configuration
     from_scratch: bool = False  # random weights instead of the pre-trained ones
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ def encode(tokenizer: Any, task: Task, max_tokens: int) -> Encoded:
 def train(
     model: Any, data: Encoded, task: Task, recipe: Recipe, run: Run | None = None
 ) -> list[float]:
-    """Run the recipe; every tenth loss of this run comes back."""
+    """Run the recipe; returns every tenth loss of this run."""
     from transformers import get_linear_schedule_with_warmup
 
     run = run or Run(None, {})

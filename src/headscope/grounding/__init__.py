@@ -1,1 +1,1 @@
-"""What an answer took from which document: spans taken away, heads weighed, answers judged."""
+"""How much of an answer came from which document: ablated spans, head weights, verdicts."""

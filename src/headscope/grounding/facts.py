@@ -1,4 +1,4 @@
-"""Invented facts: questions about people and towns that no model knows, with their documents.
+"""Invented facts: questions about people and towns unknown to any model, with documents.
 
 They fit a model's head weights and test every method. Names are made of syllables, so a question
 can only be answered from its documents. Each kind makes one thing hard.
@@ -30,7 +30,7 @@ class Fact:
     documents: tuple[str, ...]
     answer: str
     true: tuple[int, ...]
-    word: str  # what an answer must hold to be right
+    word: str  # a right answer contains it
 
 
 def facts(
@@ -43,18 +43,18 @@ def facts(
     count
         How many.
     kinds
-        "plain" (*X was born in Y.*), "short" (the answer is the town alone), "shared names"
-        (other documents name the same people or towns), "paraphrase" (the fact is put in other
-        words), "two documents" (both are needed), "wrong" (the answer is another document's town).
+        "plain" (*X was born in Y.*), "short" (the answer is the town alone), "shared names" (other
+        documents name the same people or towns), "paraphrase" (the fact is reworded), "two
+        documents" (both are needed), "wrong" (the answer is another document's town).
     seed
         Another seed makes other names.
     most
-        Documents that a question may have.
+        The most documents of a question.
 
     Returns
     -------
     list of Fact
-        Each with five documents if it is plain, and else with three or more.
+        Plain ones have five documents, others three or more.
     """
     chance = random.Random(seed)
     return [_fact(chance, kinds[number % len(kinds)], most) for number in range(count)]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Exact = int | Literal["auto", "all"]
-FEW = 16  # sources up to which every one is taken away
-CHECKED = 3  # sources taken away where there are more: those that the cheap score puts first
+FEW = 16  # up to this many sources, each is ablated
+CHECKED = 3  # ablated sources if there are more: the first by the cheap score
 
 
 def ground(
@@ -65,25 +65,25 @@ def ground(
     documents
         Texts, `{"title": …, "text": …}`, or titles with texts.
     answer
-        What was answered; the model writes it if left out.
+        The answer; the model writes it if left out.
     by
         "document", "paragraph", "sentence", or names of such spans.
     exact
-        How many sources are taken away, one at a time: "all", or the first few by the cheap score.
-        "auto" takes all of 16 or fewer, and else the first three.
+        How many sources to ablate, one at a time: "all", or the first few by the cheap score.
+        "auto" ablates all of 16 or fewer, else the first three.
     passes
-        A budget of passes over random subsets of many sources, to which a Lasso is fitted.
+        A budget of passes over random subsets of the sources; a Lasso is fitted to them.
     weights
         Head weights of this model, or their JSON file: the best cheap score.
     heads
-        How many heads are cut off from the source that matters most; 0 leaves them out.
+        How many heads to cut off from the most important source; 0 skips this.
     shuffles
         How many times the letters of the documents' words are shuffled, and their words, to see
         what chance and words alone would support.
     max_new_tokens
-        Of an answer that the model writes.
+        The longest answer that the model writes.
     seed
-        Of subsets and shuffles.
+        Seed of subsets and shuffles.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def ground(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A conversation whose documents may be others."""
+    """A conversation whose documents can be replaced."""
 
     scope: Scope
     messages: list[dict[str, Any]]
@@ -173,7 +173,7 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Sentences × sources, the whole answer first; NaN was not measured."""
+    """Sentences × sources, the whole answer first; NaN: not measured."""
 
     value: Floats
     low: Floats | None = None
@@ -215,7 +215,7 @@ def _cheap(
     weights: HeadWeights | None,
     groups: Sequence[NDArray[np.intp]],
 ) -> dict[str, _Scored]:
-    """What one pass tells: means over the tokens of each sentence."""
+    """Scores from one pass: means over the tokens of each sentence."""
 
     def by_sentence(values: NDArray[np.floating]) -> _Scored:  # token × source
         return _Scored(np.stack([values[at].mean(0) for at in groups]).astype(float))
@@ -231,7 +231,7 @@ def _cheap(
 
 
 def _chosen(exact: Exact, ranked: Floats, count: int) -> list[int]:
-    """The sources to take away, by their number."""
+    """The numbers of the sources to ablate."""
     if exact == "all" or (exact == "auto" and count <= FEW):
         return list(range(count))
     if exact != "auto" and (not is_whole(exact) or exact < 0):
@@ -276,9 +276,10 @@ def _heads(
     at: int,
     count: int,
 ) -> tuple[pd.DataFrame, float | None]:
-    """Every head's part in the source that matters most; of some, what cutting them costs.
+    """Every head's attention to the most important source, and for some heads the cost of cutting
+    it.
 
-    Heads are proposed by what they move from there into the answer's logits, or by their attention.
+    Heads are chosen by what they move from there into the answer's logits, or by their attention.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The heads that carried an answer: attention from the answer to one source cut, head by head."""
+"""Knockout: cut the attention from the answer to one source, head by head."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.capture import Call
 from headscope.grounding.passes import AnswerPasses
 
 Head = tuple[int, int]
-AT_ONCE = 16  # cuts made in one pass, a row each
+AT_ONCE = 16  # cuts in one pass, one per row
 
 
 def cut_heads(
@@ -21,7 +21,7 @@ def cut_heads(
 ) -> NDArray[np.float64]:
     """cuts × tokens of the answer: the log-probability lost with the attention of each cut's heads.
 
-    The keys and values of the prompt stay as they were; only the answer is read again.
+    The prompt's keys and values are unchanged; only the answer is read again.
     """
     keys = torch.from_numpy(passes.first.members([source])[0])
     lost: list[NDArray[np.float64]] = []

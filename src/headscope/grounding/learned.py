@@ -1,7 +1,7 @@
-"""Head weights: which heads' attention tells where an answer was taken from, learned per model.
+"""Head weights: which heads' attention shows where an answer came from, learned per model.
 
-AT2's way (Cohen-Wang et al. 2025): a ridge from each head's attention to a source on what the
-answer really loses without it. Fitted once, kept as JSON, and used in one forward pass.
+As in AT2 (Cohen-Wang et al. 2025): a ridge regression from each head's attention to a source on the
+answer's loss without that source. Fitted once, saved as JSON, and applied in one forward pass.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class HeadWeights:
-    """A weight for each head of one model, and how well they ranked sources they never saw."""
+    """A weight for each head of one model, and how well they rank held-out sources."""
 
     model: str
-    fingerprint: str  # of the model's weights: another model's heads are other heads
+    fingerprint: str  # of the model's weights, because heads of another model differ
     weights: tuple[tuple[float, ...], ...]  # layers × heads
     correlation: float  # rank correlation with exact ablation, cross-validated over questions
     low: float  # its 95 % interval
@@ -64,7 +64,7 @@ class HeadWeights:
         return np.tensordot(self.array, mass.astype(float), axes=([0, 1], [0, 1]))
 
     def check(self, scope: Scope) -> None:
-        """Raise where the weights were fitted on another model."""
+        """Raise an error if the weights were fitted on another model."""
         if model_fingerprint(scope.model) != self.fingerprint:
             raise BadInput(
                 f"The head weights were fitted on {self.model}, not on {scope.name}; fit its "
@@ -106,9 +106,9 @@ def fit_head_weights(
     scope
         A decoder.
     questions
-        What to learn from; 36 invented facts of every kind if left out.
+        The training questions; 36 invented facts of every kind if left out.
     seed
-        Of the invented facts.
+        Seed of the invented facts.
     progress
         Whether to show a bar, or a function that is called instead.
 
@@ -194,7 +194,7 @@ def _fit(x: Floats, y: Floats, alpha: float) -> Floats:
 
 
 def _held_out(x: Floats, y: Floats, groups: NDArray[np.intp]) -> Floats:
-    """What each fold of questions is given by weights, and a penalty, that never saw it."""
+    """Scores of each fold of questions by weights and a penalty fitted without it."""
     predicted = np.zeros(len(y))
     for seen, left in _folds(groups):
         alpha = _penalty(x[seen], y[seen], groups[seen])
@@ -223,7 +223,7 @@ def _folds(groups: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Over questions that can be ranked: one whose sources are all alike has no order."""
+    """The mean over questions that can be ranked: equal sources have no order."""
     known = [value for value in values if np.isfinite(value)]
     return float(np.mean(known)) if known else 0.0
 

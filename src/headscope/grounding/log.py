@@ -43,23 +43,23 @@ def ground_log(
     log
         A .jsonl file: an OpenAI-style request with its answer and `documents` on each line.
     output
-        Where the table goes (.parquet or .csv); a stopped run resumes there.
+        File for the table (.parquet or .csv); a stopped run resumes from the checkpoint beside it.
     weights
         Head weights of this model.
     limit
-        Only the first so many requests.
+        How many requests at most.
     restart
         Start over instead of resuming.
     progress
         Whether to show a bar, or a function that is called instead.
     **settings
-        Handed to `hs.ground`: by, exact, passes, seed.
+        Options of `hs.ground`: by, exact, passes, seed.
 
     Returns
     -------
     pandas.DataFrame
-        request, sentence, text, verdict, source, gain, by_chance, by_words, and why one was not
-        read.
+        request, sentence, text, verdict, source, gain, by_chance, by_words, and the error of a
+        request that could not be read.
     """
     import pandas as pd
 
@@ -106,7 +106,7 @@ def _requests(path: Path) -> list[str]:
 def _rows(
     scope: Scope, number: int, line: str, weights: HeadWeights | None, settings: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """A row per sentence of an answer, or one that says why there is none."""
+    """A row per sentence of an answer, or one row with the error."""
     name = str(number)
     try:
         asked: Request = request_of(json.loads(line))

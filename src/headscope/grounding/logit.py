@@ -22,7 +22,7 @@ from headscope.interrupts import stopped_safely
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-AT_ONCE = 2**24  # weights made together
+AT_ONCE = 2**24  # weights computed together
 
 
 def logit_by_source(
@@ -30,8 +30,8 @@ def logit_by_source(
 ) -> dict[int, NDArray[np.float64]] | None:
     """By layer: head × answer token × source, the token's logit above the mean of all tokens.
 
-    None where the model's logits are no sum of what heads and MLPs write. What passes through a
-    later layer is that layer's own writing, so only direct paths count.
+    None if the model's logits are not a sum of what heads and MLPs write. What passes through a
+    later layer counts as that layer's output, so only direct paths count.
     """
     try:
         scope = unrolled(scope)

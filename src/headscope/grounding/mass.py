@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 Floats = NDArray[np.float32]
-AT_ONCE = 2**24  # weights made together
+AT_ONCE = 2**24  # weights computed together
 
 
 class HeadMass:
@@ -28,8 +28,8 @@ class HeadMass:
 
     `attention`, `norm` and `copied` are layer × head × query × source. The second weighs each key
     by the length of what its head moves from there, and is None where values cannot be read. The
-    third, for `ids` alone, is 1 where a head's strongest key lies in the source and is the token
-    that is said next: what makes a retrieval head (Wu et al. 2024).
+    third, for `ids` alone, is 1 where a head's strongest key lies in the source and is the next
+    token of the answer: the mark of a retrieval head (Wu et al. 2024).
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class HeadMass:
 
 
 def _stacked(found: dict[int, Floats]) -> Floats:
-    """Layers may have fewer heads than others; what is missing attends to nothing."""
+    """Stack layers with different numbers of heads; missing heads are zero."""
     heads = max(one.shape[0] for one in found.values())
     whole = np.zeros((len(found), heads, *next(iter(found.values())).shape[1:]), np.float32)
     for at, layer in enumerate(sorted(found)):

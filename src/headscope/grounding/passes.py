@@ -1,8 +1,8 @@
-"""Log-probabilities of one answer after many prompts that begin alike.
+"""Log-probabilities of one answer after many prompts with a common beginning.
 
-The first prompt is read whole and its keys and values are kept. Each other prompt takes what it
-has in common with the first from there, and only the rest is computed; so are logits, at the
-answer alone. Prompts whose rests are about as long are read together, padded in the middle.
+The first prompt is read whole and its keys and values are cached. Every other prompt reuses the
+cache of their common beginning and computes only the rest, with logits at the answer alone. Prompts
+with rests of similar length are read together, padded in the middle.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 Floats = NDArray[np.float64]
-WASTE = 1.2  # computed tokens over needed ones that reading prompts together may take
+WASTE = 1.2  # most computed tokens per needed one when prompts are read together
 AT_ONCE = {"cpu": 512, "cuda": 16_384}  # tokens computed together
 
 
 class AnswerPasses:
-    """The passes over one answer; `log_probabilities` is that of the first prompt, by token."""
+    """Passes over one answer; `log_probabilities` are the first prompt's, by token."""
 
     def __init__(self, scope: Scope, first: Prompt, sink: Sink | None = None) -> None:
         self.scope, self.first = scope, first
-        self.computed = 0  # tokens, to be compared with what plain passes would compute
+        self.computed = 0  # tokens, to compare with plain passes
         self._kept: list[tuple[Tensor, Tensor]] | None = None
         cache = _new_cache(scope)
         given = {"past_key_values": cache, "use_cache": True} if cache is not None else {}
@@ -58,7 +58,7 @@ class AnswerPasses:
         return found
 
     def shared(self, prompt: Prompt) -> int:
-        """How many tokens are taken from the first prompt."""
+        """How many tokens come from the first prompt's cache."""
         if self._kept is None:
             return 0
         return min(common_prefix(self.first.ids, prompt.ids), prompt.answer - 1)
@@ -71,7 +71,7 @@ class AnswerPasses:
         return _chosen(output, self.first.ids[self.first.answer :])
 
     def _groups(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:
-        """Prompts to be read together: sorted by what is left of them, none padded by much."""
+        """Prompts to read together: sorted by the length of their rest, with little padding."""
         rest = [len(one.ids) - 1 - self.shared(one) for one in prompts]
         most = AT_ONCE.get(self.scope.device.type, AT_ONCE["cpu"]) if self._pads() else 0
         group: list[int] = []
@@ -106,7 +106,7 @@ class AnswerPasses:
     def _rest(
         self, ids: Tensor, shared: Sequence[int], lengths: Sequence[int] | None, sink: Sink | None
     ) -> Any:
-        """A pass over what is left (b t, at the right) after the shared beginnings."""
+        """A pass over the rests (b t, at the right) after the shared beginnings."""
         rows, left = ids.shape
         if self._kept is None:
             return self._run(ids, torch.ones_like(ids), self.first.said, sink)
@@ -132,18 +132,18 @@ class AnswerPasses:
 
 
 def _new_cache(scope: Scope) -> Any:
-    """Keys and values of every position, windows included; None where a model has no such cache."""
+    """A cache for every position, also of windowed layers; None if the model has no such cache."""
     from transformers import DynamicCache
 
     if not scope.accepts("past_key_values") or len(scope.layer_numbers.get("decoder", ())) != int(
         getattr(scope.model.config.get_text_config(decoder=True), "num_hidden_layers", 0)
     ):
-        return None  # layers that do not attend keep states of their own
+        return None  # layers that do not attend have states of their own
     return DynamicCache()
 
 
 def _kept(cache: Any, length: int) -> list[tuple[Tensor, Tensor]] | None:
-    """The cache as pairs, where it holds every position of every layer."""
+    """The cache as pairs, if it holds every position of every layer."""
     found: list[tuple[Tensor, Tensor]] = []
     for layer in cache.layers:
         keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
@@ -170,12 +170,12 @@ def _cut(kept: Sequence[tuple[Tensor, Tensor]], length: int, rows: int) -> Any:
 
 
 def _padded(ids: Tensor, length: int) -> Tensor:
-    """Padding at the left: the answers end together, and what pads is masked."""
+    """Pad at the left, masked, so that the answers end together."""
     return torch.cat([ids.new_zeros(length - len(ids)), ids])
 
 
 def _chosen(logits: Tensor, said: Tensor) -> Floats:
-    """rows × tokens: the log-probability of what was said. logits: b t vocabulary."""
+    """rows × tokens: the log-probability of the answer's tokens. logits: b t vocabulary."""
     scores = logits.log_softmax(-1)
     chosen = scores.gather(-1, said[None, :, None].expand(len(logits), -1, -1))[..., 0]
     return chosen.double().cpu().numpy()

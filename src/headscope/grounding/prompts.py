@@ -1,4 +1,4 @@
-"""A prompt with its answer, as tokens: what the model reads, and which of it is the answer."""
+"""A prompt with its answer, as tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Prompt:
 
     @property
     def said(self) -> int:
-        """How many tokens the answer has."""
+        """The number of tokens in the answer."""
         return len(self.ids) - self.answer
 
     @property
@@ -54,7 +54,7 @@ class Prompt:
 
 
 def prompt_of(scope: Scope, messages: Messages, documents: Sequence[Titled], answer: str) -> Prompt:
-    """What the model reads of a conversation that was answered."""
+    """An answered conversation as the model reads it."""
     given = [{"title": title, "text": text} for title, text in documents]
     rendered = rendered_for(scope, messages, given, answer)
     batch = encoded(scope, rendered)
@@ -63,7 +63,7 @@ def prompt_of(scope: Scope, messages: Messages, documents: Sequence[Titled], ans
     at = np.flatnonzero(tokens_in(tokens, whole))
     if not at.size or at[0] < 1:
         raise BadInput("The answer is empty; give at least one word, or leave it out.")
-    # a tokenizer may end a text with a token of its own, which nobody said
+    # a tokenizer may add an end token, which is not part of the answer
     return Prompt(batch.inputs["input_ids"][0, : at[-1] + 1], tokens, rendered.spans, int(at[0]))
 
 

@@ -1,7 +1,7 @@
 """Finished requests as serving engines log them: messages, documents and the answer, as JSON.
 
-vLLM, TGI and llama.cpp give no attention. What they were asked and what they answered is enough:
-the same weights read it again in one pass.
+vLLM, TGI and llama.cpp return no attention. Prompt and answer are enough: the same weights read
+them again in one pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headscope.errors import BadInput
 
 @dataclass(frozen=True)
 class Request:
-    """One conversation, what it was answered from, and the answer."""
+    """A conversation with its documents and answer."""
 
     messages: tuple[dict[str, Any], ...]
     documents: tuple[Any, ...] = ()

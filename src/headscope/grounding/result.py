@@ -1,4 +1,4 @@
-"""A grounding: what an answer took from which source, as numbers, words and a figure."""
+"""A grounding: how much of an answer came from which source, as numbers, words and a figure."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Grounding(HeadResult):
     """Sources by answer sentence and method, verdicts in words, and the heads that carried them.
 
     `scores` has a row per sentence (-1: the whole answer), source and method; `support` one per
-    sentence; `table` one per head: its attention to the source that matters most (mass), the share
-    of the answer's tokens that it copies from there (retrieval), and what the answer loses with
-    that attention cut (knockout). `together` is what it loses with all of those heads cut at once.
+    sentence; `table` one per head: its attention to the most important source (mass), the share of
+    the answer's tokens that it copies from there (retrieval), and what the answer loses with that
+    attention cut (knockout). `together` is the loss with all of those heads cut at once.
     """
 
     model: str
@@ -57,13 +57,13 @@ class Grounding(HeadResult):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The ways in which sources were scored, the most trustworthy first."""
+        """The methods that scored sources, the most trustworthy first."""
         there = set(self.scores["method"])
         return tuple(name for name in TITLES if name in there)
 
     @property
     def best(self) -> str:
-        """The method that the page opens with: exact where every source has a number."""
+        """The page's default method: exact if every source has a number."""
         for method in self.methods:
             found = self.scores[self.scores["method"] == method]
             if len(found) == len(self.sources) * (len(self.sentences) + 1):

@@ -18,9 +18,9 @@ Titled = tuple[str, str]  # title, or nothing, and text
 
 @dataclass(frozen=True)
 class Source:
-    """A stretch of one document that can be taken away."""
+    """A span of one document that can be removed."""
 
-    name: str  # as the reading's span is called
+    name: str  # the name of the reading's span
     document: int  # from 0
     start: int  # characters of the document
     stop: int
@@ -45,7 +45,7 @@ def sources_of(documents: Sequence[Titled], by: By = "document") -> list[Source]
 
 
 def without(documents: Sequence[Titled], taken: Collection[Source]) -> list[Titled]:
-    """The documents with these sources cut out; one of which nothing is left is left out whole."""
+    """The documents without these sources; a document that becomes empty is left out."""
     left: list[Titled] = []
     for number, (title, text) in enumerate(documents):
         own = [one for one in taken if one.document == number]

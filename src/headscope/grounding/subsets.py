@@ -1,7 +1,7 @@
 """Many sources with few passes: random subsets of the context and a sparse regression on them.
 
-ContextCite's way (Cohen-Wang et al. 2024): an answer rests on few sources, so the log-probability
-after a random half of the context is close to a sum over few of those that were kept.
+As in ContextCite (Cohen-Wang et al. 2024): an answer rests on few sources, so its log-probability
+after a random half of the context is close to a sum over a few of the kept sources.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 KEPT = 0.5  # share of the sources in a subset
-LEAST_FREE = 4  # passes beyond those that the sources found use up, below which no interval
+LEAST_FREE = 4  # fewest passes beyond the number of found sources for an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +46,11 @@ def subset_scores(
 
 
 def _interval(kept: NDArray[np.bool_], said: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """95 % intervals; NaN where too few passes are left over.
+    """95 % intervals; NaN if too few passes are left over.
 
-    A Lasso draws its values to zero, and resampling it draws them no less. Subsets are random, so
-    what is left of the answers tells how far: the de-biased Lasso with its degrees of freedom
-    (Bellec and Zhang 2023). The interval reaches to the value where that lies outside.
+    A Lasso shrinks its values to zero, and resampling does not undo that. As subsets are random,
+    the residuals show by how much: the de-biased Lasso with its degrees of freedom (Bellec and
+    Zhang 2023). The interval is extended to the value if that lies outside.
     """
     from scipy.special import stdtrit
 

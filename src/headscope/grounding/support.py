@@ -1,8 +1,8 @@
-"""Whether an answer is supported: what the documents add to its log-probability, in words.
+"""Whether the documents support an answer: what they add to its log-probability.
 
-Passes tell: with the documents, without any, with the letters of every word shuffled, and with the
-words of each document shuffled. The third looks alike and says nothing, so what it adds is chance.
-The fourth holds every name and no statement, so what it adds is words alone.
+There are four passes: with the documents, without any, with the letters of every word shuffled, and
+with the words of each document shuffled. The third has no content, so what it adds is chance. The
+fourth has every name but no statement, so what it adds comes from words alone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-KNOWN = np.log(0.5)  # mean log-probability of a token from which on an answer counts as known
-EXPLAINED = 0.4  # share of an answer's surprise that documents must take away, beyond chance
-LEAST = 1.0  # nats, and at least so much of it
-ORDER = 2.0  # nats that the order of the documents' words must add, or they gave words alone
+KNOWN = np.log(0.5)  # least mean log-probability of a token for an answer to count as known
+EXPLAINED = 0.4  # share of an answer's surprise that documents must remove, beyond chance
+LEAST = 1.0  # nats that documents must remove at least
+ORDER = 2.0  # nats that the order of the documents' words must add
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 
 
@@ -43,7 +43,7 @@ def shuffled(documents: Sequence[Titled], chance: random.Random) -> list[Titled]
 
 
 def reordered(documents: Sequence[Titled], chance: random.Random) -> list[Titled]:
-    """The documents with the words of each in another order; what stands between them stays."""
+    """The documents with the words of each in another order; spaces and signs between them stay."""
     found: list[Titled] = []
     for title, text in documents:
         words = re.findall(r"\w+", text)
@@ -57,7 +57,7 @@ def supported(
     passes: AnswerPasses,
     groups: Sequence[NDArray[np.intp]],
     sources: Sequence[Source],
-    lost: Floats,  # sentences × sources, NaN where a source was not taken away
+    lost: Floats,  # sentences × sources, NaN if a source was not ablated
     without_context: Prompt,
     chance: Sequence[Prompt],
     words: Sequence[Prompt] = (),
@@ -104,7 +104,7 @@ def verdict(
     explained: float = EXPLAINED,
     by_words: float = 0.0,
 ) -> tuple[str, str | None]:
-    """In words what the documents did for a sentence, and the source that did most."""
+    """What the documents add to a sentence, in words, and the most important source."""
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
     if beyond < max(LEAST, explained * -bare):
@@ -116,7 +116,7 @@ def verdict(
 
 
 def _origin(lost: Floats, sources: Sequence[Source]) -> tuple[str, str | None]:
-    """Where it is from in words, and the one source that did most."""
+    """Where a sentence comes from, in words, and the most important source."""
     if not np.isfinite(lost).any():
         return "the documents", None
     order = np.argsort(-np.nan_to_num(lost, nan=-np.inf))

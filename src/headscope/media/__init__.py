@@ -1,1 +1,1 @@
-"""Pictures and sounds: opened safely, and where each position of a model lies in them."""
+"""Pictures and sounds: safe opening, and each model position's region in them."""

@@ -1,4 +1,4 @@
-"""What a model's image processor makes of pictures, and where each patch lies in them."""
+"""What a model's image processor does to a picture, and each patch's region in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headscope.media.picture import Picture
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One input a model makes of a picture: the whole, or a part of it."""
+    """One model input from a picture: the whole picture or a part."""
 
     window: Window
     height: int  # pixels of the input
@@ -23,10 +23,10 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class Laid:
-    """How a picture lies in a model's input: tiles of pixels, or patches one by one."""
+    """A picture's layout in a model's input: tiles of pixels, or single patches."""
 
     tiles: tuple[Tile, ...] = ()
-    rectangles: NDArray[np.float32] | None = None  # of patches that come one by one
+    rectangles: NDArray[np.float32] | None = None  # of single patches
     grid: NDArray[np.int32] | None = None
 
 
@@ -39,7 +39,7 @@ def image_processor_of(processor: Any) -> Any:
 
 
 def lay(image_processor: Any, picture: Picture) -> Laid:
-    """Where what the processor makes of a picture of this size comes from."""
+    """The layout of a picture of this size after the processor."""
     height, width = picture.height, picture.width
 
     def process(pixels: NDArray[np.uint8]) -> Floats:
@@ -57,7 +57,7 @@ def lay(image_processor: Any, picture: Picture) -> Laid:
 def patches_of_tile(
     tile: Tile, rows: int, columns: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """A grid over a tile, whatever the model pools: rectangles, and rows and columns."""
+    """A grid over a tile: rectangles, rows and columns."""
     return grid_of_patches(tile.window, rows, columns, (tile.height / rows, tile.width / columns))
 
 
@@ -66,7 +66,7 @@ def centred_cells(
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Cells around every `stride`th pixel, beginning with the first; those at the edges reach it.
 
-    Convolutions with odd kernels look around the pixel they step to, not past it.
+    Convolutions with odd kernels are centred on the pixel they step to.
     """
     down, across = (
         [0.0, *(stride * (at - 0.5) + 0.5 for at in range(1, count)), float(size)]
@@ -112,7 +112,7 @@ def _channels_last(values: Any, image_processor: Any) -> Floats:
 # resized, cropped, padded and cut into tiles the way the real one does.
 
 Floats = NDArray[np.float64]
-INSIDE = 0.08  # share left out at each edge, where resampling bends the colours
+INSIDE = 0.08  # share left out at each edge, where resampling changes the colours
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def coordinates_picture(height: int, width: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Gives back the colours of the coordinate picture from what a processor made of them."""
+    """Recovers the coordinate picture's colours from a processor's output."""
 
     scale: Floats  # 3
     shift: Floats  # 3
@@ -168,7 +168,7 @@ class Decoder:
 
 
 def _typical(pixels: Floats) -> Floats:
-    """The commonest value of each channel; padding takes less of a picture than the picture."""
+    """The commonest value of each channel, which is not the padding's."""
     return np.median(pixels.reshape(-1, 3), axis=0)
 
 
@@ -202,7 +202,7 @@ def _line(
     if len(positions) < 2:
         return size / count, 0.0
     slope, offset = np.polyfit(positions + 0.5, found, 1)
-    step = size / 255  # of eight-bit colours; nearer than that to the whole picture is the whole
+    step = size / 255  # of eight-bit colours: the window is the whole picture up to this error
     if abs(offset) < step and abs(offset + slope * count - size) < step:
         return size / count, 0.0
     return float(slope), float(offset)
@@ -225,7 +225,7 @@ def grid_of_patches(
 def scattered_patches(
     centres: Floats, height: int, width: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Patches handed over one by one, in whatever order: rectangles from their own colours."""
+    """Single patches in any order: rectangles from their own colours."""
     x = centres[:, 0] / 255 * width
     y = centres[:, 1] / 255 * height
     columns, across, left = _ranks(x)

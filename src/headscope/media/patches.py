@@ -1,4 +1,4 @@
-"""What each position of a vision tower is: patches in their grid, class and register tokens."""
+"""The positions of a vision tower: patches in their grid, class and register tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tower_positions(
     picture: int = 0,
     grid: tuple[int, int] | None = None,
 ) -> Positions:
-    """Positions of `count` positions that a tower attended with, over one tile.
+    """The `count` positions of a tower over one tile.
 
     `grid` are rows and columns of patches where they are known.
     """
@@ -40,7 +40,7 @@ def tower_positions(
 
 
 def extra_positions(configuration: Any, count: int) -> Positions:
-    """Class token first, then what else stands before the patches: registers, a second class."""
+    """The class token, then other tokens before the patches: registers, a second class."""
     vision = getattr(configuration, "vision_config", configuration)
     registers = min(int(getattr(vision, "num_register_tokens", 0) or 0), max(count - 1, 0))
     kinds = np.full(count, PositionKind.SPECIAL, np.int8)
@@ -81,7 +81,7 @@ def _cells(model: Any, laid: Laid, count: int, picture: int) -> Positions:
 
 
 def _steps_with_odd_kernels(model: Any) -> bool:
-    """Whether convolutions look around the first pixel of each step, as those of a ResNet do."""
+    """Whether convolutions are centred on the first pixel of each step, like a ResNet's."""
     from torch import nn
 
     steps = [one for one in model.modules() if isinstance(one, nn.Conv2d) and one.stride[0] > 1]

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 
 MOST_PIXELS = 50_000_000  # decoded, a picture takes three bytes a pixel
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # nothing that runs or fetches
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # formats without code or links
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Pixels of one picture, and what it is called."""
+    """The pixels and the name of one picture."""
 
     pixels: NDArray[np.uint8]  # rows columns 3
     name: str = ""
@@ -138,7 +138,7 @@ def _from_array(source: Any) -> NDArray[np.uint8]:
 
 
 def _white(array: NDArray[Any]) -> float:
-    """The value that stands for white: one for shares, else by the range of the numbers."""
+    """The value of white: 1 for shares, else by the range of the numbers."""
     most = float(array.max(initial=0))
     if array.dtype == np.bool_ or (array.dtype.kind == "f" and most <= 1):
         return 1.0

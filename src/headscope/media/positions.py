@@ -1,4 +1,4 @@
-"""Positions: what each position of a model is, and where it lies in a picture or a sound."""
+"""Positions: what each model position is, and its region in a picture or a sound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class PositionKind(IntEnum):
-    """What a position of a model stands for."""
+    """The kinds of model positions."""
 
     WORD = 0
     SPECIAL = 1
@@ -18,12 +18,12 @@ class PositionKind(IntEnum):
     FRAME = 3
     CLASS = 4
     REGISTER = 5
-    QUERY = 6  # a learned query, which lies nowhere
+    QUERY = 6  # a learned query, without a region
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """One entry a position; positions that lie nowhere have NaN for their rectangle and time."""
+    """One entry per position; positions without a region have NaN for rectangle and time."""
 
     kinds: NDArray[np.int8]  # PositionKind
     rectangles: NDArray[np.float32]  # n × 4: left, top, right, bottom in the original picture
@@ -36,7 +36,7 @@ class Positions:
 
     @staticmethod
     def nowhere(kinds: NDArray[np.int8]) -> Positions:
-        """Positions of these kinds that lie in no picture and no sound."""
+        """Positions of these kinds without a region in a picture or a sound."""
         n = len(kinds)
         return Positions(
             kinds.astype(np.int8),
@@ -77,7 +77,7 @@ class Positions:
         )
 
     def chosen(self, which: NDArray[np.intp] | slice) -> Positions:
-        """Some of the positions, in the order asked for."""
+        """Some of the positions, in the given order."""
         return Positions(
             self.kinds[which],
             self.rectangles[which],
@@ -87,7 +87,7 @@ class Positions:
         )
 
     def names(self) -> list[str]:
-        """What people read: `r3 c5` for a patch, `1.24 s` for a frame, brackets for the rest."""
+        """Names to show: `r3 c5` for a patch, `1.24 s` for a frame, brackets for the rest."""
         registers = queries = 0
         named: list[str] = []
         for kind, (row, column), (start, _) in zip(

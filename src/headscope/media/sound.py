@@ -1,4 +1,4 @@
-"""A sound as one channel of samples, at the rate a model wants."""
+"""A sound as one channel of samples, at the model's rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SAMPLES = 60_000_000  # in all channels: ten minutes of stereo at 48 kHz
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """Samples between −1 and 1, and how many there are a second."""
+    """Samples between −1 and 1, and their number per second."""
 
     samples: NDArray[np.float32]
     rate: int
@@ -44,7 +44,7 @@ class Sound:
 def open_sound(
     source: Any, rate: int | None = None, name: str = "", most_seconds: float = MOST_SECONDS
 ) -> Sound:
-    """A path or the bytes of a sound file, or samples (with `rate`, how many a second)."""
+    """Open a path, the bytes of a sound file, or samples (with `rate`, their number per second)."""
     if isinstance(source, Sound):
         return source
     if isinstance(source, (str, Path)):
@@ -95,7 +95,7 @@ def _wav(file: Any, told: str, name: str, most_seconds: float) -> Sound:
 def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
     if rate is None:
         raise BadInput("Give the samples per second: sampling_rate=16000.")
-    if samples.ndim == 2:  # several channels: their mean, whichever axis they are on
+    if samples.ndim == 2:  # several channels on either axis: their mean
         samples = samples.mean(axis=1 if samples.shape[1] <= samples.shape[0] else 0)
     if samples.ndim != 1 or not len(samples):
         raise BadInput(
@@ -112,7 +112,7 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
 
 
 def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float) -> None:
-    """Before anything is decoded: a small file may claim a great deal."""
+    """Check before decoding: a small file may claim to be huge."""
     seconds = frames / max(rate, 1)
     if seconds > most_seconds:
         lasts = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
@@ -131,15 +131,15 @@ def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float
         )
 
 
-# Where nothing is said: stretches of a sound that are quiet for long enough.
+# Pauses: quiet stretches of a sound that are long enough.
 
-STEP = 0.01  # seconds over which loudness is taken
+STEP = 0.01  # seconds over which loudness is measured
 QUIET = 0.03  # of the loudest step
 LEAST = 0.1  # seconds; the closure before a p, t or k is shorter
 
 
 def pauses(sound: Sound) -> NDArray[np.float64]:
-    """From and to of every pause, in seconds, n × 2."""
+    """Start and end of every pause, in seconds, n × 2."""
     step = max(1, round(STEP * sound.rate))
     whole = sound.samples[: len(sound.samples) // step * step].reshape(-1, step)
     loudness = np.sqrt((whole.astype(np.float64) ** 2).mean(axis=1))

@@ -1,4 +1,4 @@
-"""Folders that hold a PEFT adapter (LoRA and its kin): the base model is opened with it."""
+"""Folders with a PEFT adapter (such as LoRA): opened with their base model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 from headscope.models.unwrap import unwrap
 
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
-_VOCABULARY = re.compile(r"embed|lm_head")  # saved along where the vocabulary was changed
+_VOCABULARY = re.compile(r"embed|lm_head")  # saved too if the vocabulary changed
 
 
 def open_adapter(
@@ -29,7 +29,7 @@ def open_adapter(
         raise HeadscopeError(
             f"{path} is an adapter for {base}; opening it needs the peft package: pip install peft."
         ) from error
-    if not any((path / name).is_file() for name in WEIGHTS):  # peft would ask the hub for them
+    if not any((path / name).is_file() for name in WEIGHTS):  # peft would request them from the hub
         raise HeadscopeError(
             f"The adapter {path} has no weights ({' or '.join(WEIGHTS)}); save or download it "
             "again."
@@ -38,7 +38,7 @@ def open_adapter(
     model, of_base = open_pretrained(base, own, options, trust_remote_code)
     try:
         adapted = PeftModel.from_pretrained(model, str(path))
-    except Exception as error:  # as for weights: readers of damaged files raise anything
+    except Exception as error:  # readers of damaged files may raise anything
         raise HeadscopeError(
             f"The adapter {path} does not fit {base} ({first_line(error)}); "
             "check base_model_name_or_path in its adapter_config.json."
@@ -48,7 +48,7 @@ def open_adapter(
 
 
 def _check_complete(adapted: Any, path: Path) -> None:
-    """Weights that the file lacks would be those of an untrained adapter, in silence."""
+    """Raise an error if weights are missing: peft would silently use an untrained adapter's."""
     from peft import get_peft_model_state_dict  # pyright: ignore[reportMissingImports]
     from peft.utils import load_peft_weights  # pyright: ignore[reportMissingImports]
 

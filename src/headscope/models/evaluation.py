@@ -1,7 +1,7 @@
-"""Run a model as a measuring instrument must: without dropout, and with its own Python code.
+"""Run a model without dropout and with its own Python code, as measuring requires.
 
-Every reading, survey, probe and edit runs inside `evaluating`. Each module gets back the mode it
-was found in; the passes of several threads are counted, so the last one out puts it back.
+Every reading, survey, probe and edit runs inside `evaluating`. Afterwards each module gets its
+former mode; passes of several threads are counted, and the last one restores it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _without_dropout(model: nn.Module) -> Generator[_Running]:
 
 
 def _found(model: nn.Module) -> _Running:
-    # a large model has hundreds of modules, and a GPU waits while they are gone through
+    # a large model has hundreds of modules, and a GPU waits during the loop
     modules = list(model.modules())
     found_training = [module for module in modules if module.training]
     return _Running(model, found_training, any(_is_compiled(one) for one in modules))
@@ -71,7 +71,7 @@ def _is_compiled(module: nn.Module) -> bool:
 
 
 def _eagerly(compiled: bool) -> contextlib.AbstractContextManager[object]:
-    """Compiled code calls no attention function of ours, so such parts run as Python."""
+    """Compiled code does not call headscope's attention function, so such parts run as Python."""
     if not compiled:
         return contextlib.nullcontext()
     import torch
@@ -79,11 +79,11 @@ def _eagerly(compiled: bool) -> contextlib.AbstractContextManager[object]:
     return torch.compiler.set_stance("force_eager")
 
 
-# Models that compare pictures with texts (CLIP, SigLIP): two towers, each readable by itself.
+# Models that compare pictures with texts (CLIP, SigLIP) have two towers, each readable alone.
 
 
 def tower_for(model: Any, given: Collection[str]) -> Any:
-    """What reads inputs of these names: one tower where the other has nothing to read."""
+    """The module that reads inputs of these names: one tower if the other has no input."""
     reads, sees = getattr(model, "text_model", None), getattr(model, "vision_model", None)
     if reads is None or sees is None or ("pixel_values" in given) == ("input_ids" in given):
         return model

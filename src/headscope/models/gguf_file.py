@@ -35,7 +35,7 @@ def open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
         model, report = opened
         tokenizer = AutoTokenizer.from_pretrained(**where, trust_remote_code=False)
         first = puts_token_first(path)
-    except Exception as error:  # readers of damaged files raise whatever they stumble over
+    except Exception as error:  # readers of damaged files may raise anything
         raise HeadscopeError(
             f"The GGUF file {path} cannot be read ({first_line(error)}); "
             "its architecture may be unknown to transformers, or the file is damaged."
@@ -46,10 +46,10 @@ def open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
 
 
 def puts_token_first(path: Path) -> bool:
-    """Whether the file says that its model reads a beginning-of-text token before every text.
+    """Whether the model reads a beginning-of-text token before every text, by the file.
 
-    Where it says nothing, sentencepiece vocabularies have one and others have not, as llama.cpp
-    takes it.
+    If the file does not say, sentencepiece vocabularies have one and others do not, as in
+    llama.cpp.
     """
     settings = gguf_settings(path)
     stated = settings.get("tokenizer.ggml.add_bos_token")
@@ -70,7 +70,7 @@ Value = int | float | bool | str
 
 
 def gguf_settings(path: Path) -> dict[str, Value]:
-    """Every setting that is a number, a truth value or a string; lists are left out."""
+    """Every setting that is a number, a boolean or a string; lists are left out."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return _Reader(data).settings()
 

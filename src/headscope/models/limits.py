@@ -11,7 +11,7 @@ _ENDLESS = 1_000_000  # tokenizers without a limit state an absurd one
 
 
 def max_tokens(model: nn.Module, tokenizer: Any | None) -> int | None:
-    """The number of positions, specials included; None for relative positions without an end."""
+    """The number of positions, specials included; None for unlimited relative positions."""
     configuration: Any = getattr(model, "config", None)
     if hasattr(configuration, "get_text_config"):
         configuration = configuration.get_text_config()
@@ -24,7 +24,7 @@ def max_tokens(model: nn.Module, tokenizer: Any | None) -> int | None:
         None,
     )
     if hasattr(configuration, "relative_attention_num_buckets"):
-        return None  # T5's n_positions is a habit of its training, not a wall
+        return None  # T5's n_positions is its training length, not a limit
     if limit is not None:
         limit -= _reserved(model)
     stated = getattr(tokenizer, "model_max_length", None)
@@ -34,7 +34,7 @@ def max_tokens(model: nn.Module, tokenizer: Any | None) -> int | None:
 
 
 def trained_length(model: nn.Module) -> int | None:
-    """Tokens a model saw at once in training, where it can read more of them than that."""
+    """The number of tokens in training, if the model can read more."""
     configuration: Any = getattr(model, "config", None)
     if not hasattr(configuration, "relative_attention_num_buckets"):
         return None  # the limit above is the length it was trained on
@@ -43,14 +43,14 @@ def trained_length(model: nn.Module) -> int | None:
 
 
 def _reserved(model: nn.Module) -> int:
-    """RoBERTa counts positions from its padding index on, so the first ones are never used."""
+    """The unused first positions: RoBERTa counts from its padding index."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return 0 if module.padding_idx is None else module.padding_idx + 1
     return 0
 
 
-# How many tokens a model embeds, and their vectors.
+# A model's token embeddings.
 
 
 def input_embeddings(model: nn.Module) -> Any:
@@ -63,13 +63,13 @@ def input_embeddings(model: nn.Module) -> Any:
 
 
 def embedded_tokens(model: nn.Module) -> int | None:
-    """The number of token ids the model knows; None where it has no table of them."""
+    """The number of token ids the model knows; None if it has no table of them."""
     rows = getattr(input_embeddings(model), "num_embeddings", None)
     return rows if isinstance(rows, int) else None
 
 
 def token_vectors(model: nn.Module) -> Tensor | None:
-    """tokens × width: the table of token vectors, also where accelerate keeps it elsewhere."""
+    """tokens × width: the table of token vectors, even if accelerate offloads it."""
     table = input_embeddings(model)
     weight: Any = getattr(table, "weight", None)
     if weight is None or not weight.is_meta or not hasattr(table, "_hf_hook"):

@@ -1,4 +1,4 @@
-"""Weights a file did not have: a model without them is refused, an output layer remembered.
+"""Weights missing in a file: in the body they raise an error, in an output layer they are recorded.
 
 transformers draws missing weights at random and only writes a table to the log. Attention read
 from them would mean nothing, and differ from run to run.
@@ -47,7 +47,7 @@ def check_room(model: Any, source: str, report: Mapping[str, Any]) -> None:
 
 
 def remember_untrained(model: nn.Module, report: Mapping[str, Any]) -> None:
-    """Keep in mind which weights of an output layer were in no file."""
+    """Record which weights of an output layer were in no file."""
     if report["missing_keys"]:
         _untrained[model] = tuple(sorted(report["missing_keys"]))
 
@@ -58,9 +58,9 @@ def untrained_weights(model: nn.Module) -> tuple[str, ...]:
 
 
 def check_output_layer(model: nn.Module, name: str, asked: Asked = "words") -> None:
-    """Refuse to ask an output layer for what it was never taught."""
+    """Raise an error if the needed output layer is untrained."""
     missing = untrained_weights(model)
-    if asked == "words":  # made of every token, without the pooler or what reads its output
+    if asked == "words":  # computed from every token, without the pooler
         missing = [one for one in missing if not (_POOLER.search(one) or _SENTENCES in one)]
     elif asked == "next sentence":
         missing = [one for one in missing if _POOLER.search(one) or _SENTENCES in one]
@@ -73,7 +73,7 @@ def check_output_layer(model: nn.Module, name: str, asked: Asked = "words") -> N
 
 
 def _in_body(model: Any, name: str) -> bool:
-    """Whether a weight belongs to the layers, rather than to what stands on top of them."""
+    """Whether a weight belongs to the layers rather than to an output layer."""
     if _POOLER.search(name):
         return False
     prefix = getattr(model, "base_model_prefix", "")
@@ -88,7 +88,7 @@ def _listed(names: Iterable[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-# Weights must be numbers: a model that holds others is refused before anything is measured.
+# Weights must be finite: other models are refused before anything is measured.
 
 
 def check_weights(model: Any, name: str) -> None:
@@ -97,7 +97,7 @@ def check_weights(model: Any, name: str) -> None:
         if parameter.is_meta or not parameter.dtype.is_floating_point:
             continue
         values = plain_values(parameter)
-        # the sum of all is one quick pass; only where it is not finite has each to be looked at
+        # the sum is quick; only if it is not finite, check each weight
         if bool(values.sum(dtype=torch.float32).isfinite()) or bool(values.isfinite().all()):
             continue
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Open a model by name, folder, adapter or GGUF file, and say plainly when it cannot be done."""
+"""Open a model by name, folder, adapter or GGUF file, with clear errors."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def open_model(
     trust_remote_code: bool = False,
     **pretrained: Any,
 ) -> Opened:
-    """`tokenizer` takes the place of the one that was saved with the model.
+    """`tokenizer` replaces the one that was saved with the model.
 
-    `pretrained` is what else from_pretrained takes; with a device map there accelerate puts the
-    weights on devices, which for a device called "auto" is as many devices as they need.
+    `pretrained` are further options of from_pretrained. With a device map, accelerate distributes
+    the weights; the device "auto" uses as many devices as they need.
     """
     source = BUNDLED if name is None else shipped(name) or name
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -79,7 +79,7 @@ def _of_dtype(dtype: torch.dtype | str | None) -> dict[str, Any]:
 
 
 def open_own_tokenizer(source: str | Path, trust_remote_code: bool) -> Any:
-    """The tokenizer in a folder, or of a model by name, that was asked for apart from a model."""
+    """A tokenizer from a folder or a model's name, requested separately."""
     path = Path(source).expanduser()
     tokenizer = open_tokenizer(str(path if path.exists() else source), trust_remote_code)
     if tokenizer is None:
@@ -105,7 +105,7 @@ def _shown(name: str | Path) -> str:
 
 
 def model_source(source: str | Path) -> str:
-    """The folder or hub name to open; a path that is there but holds no model is refused here."""
+    """The folder or hub name to open; an existing path without a model raises an error."""
     path = Path(source).expanduser()
     if path.is_file():
         raise BadInput(f"{source} is a file; give a model's folder, a GGUF file or a hub name.")
@@ -131,7 +131,7 @@ def model_source(source: str | Path) -> str:
     return str(path)
 
 
-# The transformers library that is here; older ones give other numbers or none, so say so.
+# The installed transformers; older versions give other numbers or none.
 
 LEAST = (5, 10)
 
@@ -149,12 +149,12 @@ def check_transformers() -> None:
 
 # The bundled model, opened without the general machinery: its class and files are known.
 #
-# `from_pretrained` finds out what a folder holds and converts weights one by one; this takes the
-# weights as they lie in the file. A test holds the result to what `from_pretrained` gives.
+# `from_pretrained` inspects a folder and converts weights one by one; this uses the file's weights
+# directly. A test compares the result with `from_pretrained`.
 
 BUNDLED = Path(__file__).parent / "bundled"
 NAME = "headscope-bundled"
-NAMED = {"digits": Path(__file__).parent / "digits"}  # small models that come along under a name
+NAMED = {"digits": Path(__file__).parent / "digits"}  # small models that are shipped under a name
 ABOUT_NAMED = {
     "digits": "a ViT of 292 KB that names handwritten digits on a noisy ground: for pictures",
 }
@@ -165,7 +165,7 @@ ABOUT = (
 
 
 def shipped(name: str | Path) -> Path | None:
-    """The folder of a model that comes along, unless a folder of that name lies here."""
+    """The folder of a shipped model, unless the working folder has one of that name."""
     return None if Path(name).expanduser().exists() else NAMED.get(str(name))
 
 
@@ -183,7 +183,7 @@ def open_bundled(dtype: torch.dtype) -> tuple[nn.Module, Any]:
     model.load_state_dict(
         {name: weight.to(dtype) for name, weight in weights.items()}, strict=False, assign=True
     )
-    model.tie_weights()  # the output words are the input words: the file holds them once
+    model.tie_weights()  # input and output embeddings are tied: the file has them once
     model.name_or_path = str(BUNDLED)
     embeddings: Any = model.bert.embeddings
     positions = torch.arange(config.max_position_embeddings)[None]  # in no file: made as BERT does

@@ -1,8 +1,8 @@
-"""Changes to a model that only the thread which made them sees.
+"""Changes to a model that only the current thread sees.
 
 A model may be used by several threads at once: two readings, or a reading beside the user's own
-`model(**inputs)`. What stands in for a module's forward, and what hooks do, is therefore bound to
-the thread that put it there. Every other thread runs the module's own code.
+`model(**inputs)`. So a replaced forward, or a hook, works only in the thread that installed it.
+Every other thread runs the module's own code.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Forward = Callable[..., Any]
 
 @dataclass
 class _Replaced:
-    """A module whose forward looks first whether its thread has another one to run."""
+    """A module whose forward first checks whether the current thread has a replacement."""
 
     module: nn.Module
-    found: Forward | None  # a forward of the object's own, as accelerate puts there
+    found: Forward | None  # a forward set on the object, as by accelerate
     own: Forward
     by_thread: dict[int, list[Forward]] = field(default_factory=dict[int, list[Forward]])
 
@@ -39,7 +39,7 @@ _replaced: dict[int, _Replaced] = {}  # by the id of the module
 
 @contextlib.contextmanager
 def standing_in(module: nn.Module, forward: Forward) -> Generator[None]:
-    """Run `forward` wherever this thread calls `module`, then leave the module as it was."""
+    """Run `forward` when this thread calls `module`, then restore the module."""
     thread = threading.get_ident()
     entry: _Replaced | None = None
     try:
@@ -56,7 +56,7 @@ def standing_in(module: nn.Module, forward: Forward) -> Generator[None]:
 def _replace(module: nn.Module) -> _Replaced:
     entry = _Replaced(module, module.__dict__.get("forward"), module.forward)
 
-    @functools.wraps(entry.own)  # signatures are looked at
+    @functools.wraps(entry.own)  # libraries inspect the signature
     def forward(*args: Any, **kwargs: Any) -> Any:
         return entry.current()(*args, **kwargs)
 
@@ -77,10 +77,10 @@ def _put_back(entry: _Replaced, thread: int, forward: Forward) -> None:
 
 
 def forward_of(module: nn.Module) -> Forward:
-    """What this thread runs where it calls `module`: to be called by what will stand in for it.
+    """The function that this thread runs for `module`, for a replacement to call.
 
-    `module.forward` is not that: while another thread stands in for the module, it asks each time
-    who is calling, and would find what was put there in the meantime.
+    `module.forward` is not: while another thread replaces the module, it dispatches by the calling
+    thread, and would call the new replacement.
     """
     with _lock:
         entry = _replaced.get(id(module))
@@ -88,7 +88,7 @@ def forward_of(module: nn.Module) -> Forward:
 
 
 def only_here(hook: Forward) -> Forward:
-    """The hook, deaf to passes of other threads."""
+    """The hook, ignoring passes of other threads."""
     thread = threading.get_ident()
 
     def heard(*given: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where a model's weights lie, and putting them somewhere else."""
+"""The devices and types of a model's weights, and moving them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headscope.models.limits import input_embeddings
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where inputs have to be; weights that accelerate keeps elsewhere come there for each pass."""
+    """The device for inputs; accelerate moves offloaded weights there for each pass."""
     for holder in (model, input_embeddings(model)):
         hook: Any = getattr(holder, "_hf_hook", None)
         device = getattr(hook, "execution_device", None)
@@ -24,14 +24,14 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def plain_values(weights: torch.Tensor) -> torch.Tensor:
-    """Weights as numbers: quantised ones (torchao's) are a class that knows few operations."""
+    """Weights as plain numbers: torchao's quantised class supports few operations."""
     weights = weights.detach()
     own = type(weights) in (torch.Tensor, nn.Parameter)
     return weights if own or not hasattr(weights, "dequantize") else weights.dequantize()
 
 
 def check_loaded(model: nn.Module) -> None:
-    """Weights on the meta device have shapes and no values, unless accelerate fetches them."""
+    """Raise an error for weights on the meta device, unless accelerate fetches their values."""
     on_meta = (name for name, one in model.named_parameters() if one.is_meta)
     hollow = next((name for name in on_meta if not _is_fetched(model, name)), None)
     if hollow is not None and not hasattr(model, "hf_device_map"):
@@ -51,14 +51,14 @@ def _is_fetched(model: nn.Module, parameter: str) -> bool:
 def on_device(
     model: nn.Module, device: str | torch.device | None, dtype: torch.dtype | str | None
 ) -> nn.Module:
-    """The model on a device and in a dtype, each left alone when None."""
+    """The model on a device and in a dtype; None leaves either unchanged."""
     kind = dtype_of(dtype)
     asked = {"device": device, "dtype": kind}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     try:
         return model.to(**given) if given else model
     except (RuntimeError, AssertionError, AttributeError, TypeError, ValueError) as error:
-        if "at start of device string" in str(error):  # it lists every device there could be
+        if "at start of device string" in str(error):  # it lists every possible device
             raise no_device(device) from error
         if device is None:
             raise BadInput(
@@ -97,12 +97,12 @@ def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
 
 # Weights of 8 and 4 bits, by the quantisers that transformers drives.
 
-BITS = ("8bit", "4bit")  # what a dtype may be called beside torch's own names
+BITS = ("8bit", "4bit")  # names of a dtype beside torch's own
 _PACKED = "support_avx512bf16_for_cpu"  # bitsandbytes: whether a layer packs itself when it is run
 
 
 def quantised_options(bits: str) -> dict[str, Any]:
-    """What from_pretrained takes for weights of so few bits; all that stays is in bfloat16."""
+    """The options of from_pretrained for such weights; all others are in bfloat16."""
     if importlib.util.find_spec("bitsandbytes") is None:
         raise BadInput(
             f"Weights of {bits} need the package bitsandbytes; run: pip install 'headscope[bits]'."
@@ -120,14 +120,14 @@ def quantised_options(bits: str) -> dict[str, Any]:
 
 
 def keep_unpacked(model: nn.Module) -> None:
-    """Before its first pass: a 4-bit layer that packs itself lets no gradient through."""
+    """Before the first pass: a 4-bit layer that packs its weights blocks gradients."""
     for module in model.modules():
         if getattr(module, _PACKED, False):
             setattr(module, _PACKED, False)
 
 
 def check_gradients(model: nn.Module) -> None:
-    """Refuse a model whose gradients would be zeros, in silence."""
+    """Raise an error for a model whose gradients would silently be zero."""
     if any(_stops_gradients(module) for module in model.modules()):
         raise HeadscopeError(
             "Gradients do not flow back through these 4-bit weights, which "

@@ -13,7 +13,7 @@ from headscope.models.loading_report import check_complete, check_room, remember
 from headscope.models.placement import no_device
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 
-# the class whose output says most, where a model's own code offers several
+# the most useful output class, if a model's own code offers several
 _REMOTE_CLASSES = (
     "AutoModelForMaskedLM",
     "AutoModelForCausalLM",
@@ -26,7 +26,7 @@ _REMOTE_CLASSES = (
 def open_pretrained(
     source: str, tokenizer: Any, options: dict[str, Any], trust_remote_code: bool
 ) -> tuple[nn.Module, Any]:
-    """The model and its tokenizer; the tokenizer given takes the place of a missing one."""
+    """The model and its tokenizer; a given tokenizer replaces a missing one."""
     from transformers import AutoConfig
 
     code = {"trust_remote_code": trust_remote_code}
@@ -39,7 +39,7 @@ def open_pretrained(
         _check_kernel(source, configuration, options.get("attn_implementation"))
     family = _family(configuration, trust_remote_code, source)
     if Path(source).is_dir():
-        options = {**options, "local_files_only": True}  # what is not there is not fetched
+        options = {**options, "local_files_only": True}  # never download what is missing
     reads_text = getattr(family, "main_input_name", "input_ids") == "input_ids"
     if tokenizer is None:  # before the weights, which take longer to open
         tokenizer = open_tokenizer(source, trust_remote_code)
@@ -51,10 +51,10 @@ def open_pretrained(
 
 
 def read_weights(family: Any, source: str, options: dict[str, Any]) -> nn.Module:
-    """Every weight from the file: one that is missing would be drawn at random in silence."""
+    """Every weight from the file; a missing one would silently be random."""
     try:
         model, report = family.from_pretrained(source, output_loading_info=True, **options)
-    except Exception as error:  # readers of damaged files raise whatever they stumble over
+    except Exception as error:  # readers of damaged files may raise anything
         raise _unreadable(source, options, error) from error
     check_complete(model, source, report)
     check_room(model, source, report)
@@ -63,7 +63,7 @@ def read_weights(family: Any, source: str, options: dict[str, Any]) -> nn.Module
 
 
 def not_opened(source: str, error: Exception) -> UnknownModel:
-    """The sentence for a folder that is no model, or a name nobody knows."""
+    """The error for a folder without a model, or an unknown name."""
     if "trust_remote_code" in str(error):
         return UnknownModel(
             f"{source} contains its own Python code, which headscope does not run by "
@@ -81,13 +81,13 @@ def not_opened(source: str, error: Exception) -> UnknownModel:
 
 
 def _check_local(source: str) -> None:
-    """A path that leads nowhere is not asked for at the hub."""
+    """Raise an error for a missing path instead of requesting it from the hub."""
     if source.startswith((".", "/", "~")) and not Path(source).expanduser().is_dir():
         raise UnknownModel(f"There is no folder {source}; check the path.")
 
 
 def _check_kernel(source: str, configuration: Any, asked: Any) -> None:
-    """Attention from the hub ("owner/kernel") is code, which is not run unasked."""
+    """Raise an error for attention from the hub ("owner/kernel"), which is code, unless trusted."""
     stated = [asked, getattr(configuration, "_attn_implementation_internal", None)]
     for name in stated:
         named = name.values() if isinstance(name, dict) else [name]

@@ -1,7 +1,7 @@
-"""The tokenizer saved with a model; a folder without one is refused, never read with an empty one.
+"""The tokenizer saved with a model; a folder without one raises an error.
 
-transformers makes an empty tokenizer of a folder that has none: every word becomes unknown, or
-nothing at all, and no word is said of it.
+transformers silently makes an empty tokenizer for such a folder, which turns every word into an
+unknown token or nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 from headscope.errors import BadInput, first_line
 
-ADAPTER = "adapter_config.json"  # what a folder with a PEFT adapter holds
+ADAPTER = "adapter_config.json"  # the file of a PEFT adapter
 _ANY = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model")
-_MOSTLY_EMPTY = 8  # what a tokenizer without a vocabulary makes up: its special tokens and a space
+_MOSTLY_EMPTY = 8  # most tokens of a tokenizer without a vocabulary: special tokens and a space
 
 
 def open_tokenizer(source: str, trust_remote_code: bool = False) -> Any:
-    """The text tokenizer; None where there is none, as for models that read pictures or sound."""
+    """The text tokenizer; None if there is none, as for models that read pictures or sound."""
     from transformers import AutoTokenizer
 
     try:
@@ -44,7 +44,7 @@ def open_tokenizer(source: str, trust_remote_code: bool = False) -> Any:
 
 
 def need_tokenizer(source: str, tokenizer: Any) -> None:
-    """A model that reads text cannot do so without the tokenizer it was trained with."""
+    """Raise an error if a model that reads text lacks its tokenizer."""
     if tokenizer is not None:
         return
     wanted = _wanted_files(source)
@@ -66,7 +66,7 @@ def with_first_token(tokenizer: Any) -> Any:
 
 
 def _begins_with_token(source: str, tokenizer: Any) -> bool:
-    """Whether it was saved to put a token before every text; transformers may not do so."""
+    """Whether it was saved to add a first token to every text, which transformers may ignore."""
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
     if getattr(tokenizer, "bos_token_id", None) is None:
@@ -75,7 +75,7 @@ def _begins_with_token(source: str, tokenizer: Any) -> bool:
 
 
 def _is_empty(source: str, tokenizer: Any) -> bool:
-    """Whether the tokenizer was made up, for want of a vocabulary."""
+    """Whether the tokenizer was made without a vocabulary."""
     files = tuple(getattr(tokenizer, "vocab_files_names", {}).values())
     if not files:  # CANINE and ByT5 read characters and bytes, and need no file
         return False
@@ -104,7 +104,7 @@ def _wanted_files(source: str) -> str:
         classes = known if isinstance(known, tuple) else (known,)
         classes = [one for one in classes if one is not None]
         names = {name for one in classes for name in one.vocab_files_names.values()}
-    except Exception:  # which file it is, is a help and no more
+    except Exception:  # the file's name only helps
         names = set()
     others = sorted(names - {"tokenizer.json"})
     if not others:

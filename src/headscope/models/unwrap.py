@@ -1,7 +1,7 @@
-"""The transformers model inside what people hold in their hands: PEFT, compiled, parallel, …
+"""The transformers model inside a wrapper: PEFT, compiled, parallel, …
 
 Wrappers hide a model's configuration and the names of its inputs, so headscope reads the model
-itself. They are told by the names of their classes: none of these packages is imported for it.
+itself. Wrappers are recognised by class name, so that none of these packages is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Unwrapped(NamedTuple):
 
 
 def unwrap(given: Any) -> Unwrapped:
-    """The innermost model; what is no known wrapper comes back as it is."""
+    """The innermost model; any other object is returned unchanged."""
     tokenizer: Any = None
     for _ in range(16):  # wrappers inside wrappers: compiled DataParallel of a PEFT model, …
         opener = _opener(given)
@@ -47,7 +47,7 @@ def _opener(given: Any) -> Callable[[Any], Unwrapped] | None:
 
 
 def _peft(given: Any) -> Unwrapped:
-    """The base model, in which the adapters' layers stand; prompts stand outside of it."""
+    """The base model, which contains the adapters' layers; prompts are outside of it."""
     active = given.peft_config.get(given.active_adapter)
     if getattr(active, "is_prompt_learning", False):
         kind = getattr(active.peft_type, "value", active.peft_type)
@@ -92,9 +92,9 @@ _OPENERS: dict[str, Callable[[Any], Unwrapped]] = {
 
 # A module of plain torch, `nn.MultiheadAttention` inside, as headscope runs models.
 #
-# Such a module has no configuration, and calls its inputs what it likes. The first argument of its
-# `forward` takes token numbers, or whatever tensor `scope.read_inputs` is given under that name; a
-# padding mask goes to the argument that is named like one, in torch's sense: True is left out.
+# Such a module has no configuration and its own names of inputs. The first argument of its
+# `forward` takes token numbers, or the tensor that `scope.read_inputs` receives under that name. A
+# padding mask goes to the argument named like one, as in torch: True is left out.
 
 _PADDING = ("src_key_padding_mask", "key_padding_mask", "padding_mask")  # True: padding
 _REAL = ("attention_mask", "mask")  # True, or 1: a token
@@ -114,7 +114,7 @@ class PlainModel(nn.Module):
             raise BadInput(f"The forward of {type(module).__name__} takes no input.")
 
     def get_input_embeddings(self) -> nn.Module | None:
-        """Where tokens become vectors; None for a module that is given vectors."""
+        """The embedding of tokens; None for a module that takes vectors."""
         return next((one for one in self.module.modules() if isinstance(one, nn.Embedding)), None)
 
     def forward(
@@ -137,7 +137,7 @@ class PlainModel(nn.Module):
 
     @functools.cached_property
     def _time_first(self) -> bool:
-        """Whether its token numbers are t b, as torch has them unless told otherwise."""
+        """Whether its token numbers are t b, torch's default."""
         attention = next(one for one in self.modules() if isinstance(one, nn.MultiheadAttention))
         if attention.batch_first:
             return False
@@ -177,7 +177,7 @@ class PlainModel(nn.Module):
 
 
 def is_plain(model: Any) -> bool:
-    """Whether it is a module that attends by torch's own module and has no configuration."""
+    """Whether it is a module without configuration that attends by torch's own module."""
     return (
         isinstance(model, nn.Module)
         and not hasattr(model, "config")

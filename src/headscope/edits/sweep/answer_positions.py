@@ -75,8 +75,8 @@ def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:
 
 # The output layer at the positions that answers read, and nowhere else.
 #
-# Scoring every token over the vocabulary is a good part of a pass of a small decoder, and an answer
-# looks at one or a few of them.
+# In a small decoder, scoring every token over the vocabulary is a large part of a pass, and an
+# answer needs one or a few of them.
 
 
 class OutputRows:

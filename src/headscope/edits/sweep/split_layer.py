@@ -192,9 +192,9 @@ class SlicedLast:
 
 # The output step: how the heads' outputs become what an attention module returns.
 #
-# Either the module returns them as they are (BERT, whose output projection is a module of its own)
-# or it ends in one linear map (Llama, GPT-2). Both are found by looking and checked on real
-# numbers; a module that does anything else has no such step, and is then run as a whole.
+# Either the module returns them unchanged (BERT, whose output projection is a separate module) or
+# it ends in one linear map (Llama, GPT-2). Both are checked on real numbers; any other module has
+# no such step and runs as a whole.
 
 
 @dataclass(frozen=True)

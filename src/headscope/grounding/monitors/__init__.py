@@ -1,1 +1,1 @@
-"""Monitors: heads whose attention tells a supported answer, or an injected prompt."""
+"""Monitors: heads whose attention reveals a supported answer, or an injected prompt."""

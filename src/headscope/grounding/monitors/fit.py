@@ -1,4 +1,4 @@
-"""Fit: the heads that tell labelled conversations apart, chosen inside cross-validation."""
+"""Fit: the heads that separate labelled conversations, chosen inside cross-validation."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def fit(
     shuffles
         How many times the labels are shuffled for the null.
     limit
-        Only the first so many examples.
+        How many examples at most.
     seed
-        Of resamples and shuffles.
+        Seed of resamples and shuffles.
     output
-        Where the monitor goes, as .json; a stopped run resumes there.
+        The monitor's .json file; a stopped run resumes from the checkpoint beside it.
     restart
         Start over instead of resuming.
     progress
@@ -160,7 +160,7 @@ def _monitor(
 
 
 class _Folds:
-    """Held-out scores of any labels: what does not depend on them is made once."""
+    """Held-out scores for any labels; everything independent of the labels is computed once."""
 
     def __init__(self, x: Floats, groups: Ints, heads: int) -> None:
         from sklearn.model_selection import GroupKFold
@@ -200,7 +200,7 @@ def _aurocs(ranks: Floats, labels: Bools) -> Floats:
 
 
 def _chosen(ranks: Floats, labels: Bools, heads: int) -> Ints:
-    """The columns that tell most alone, in either direction."""
+    """The columns that separate best alone, in either direction."""
     apart = np.abs(_aurocs(ranks, labels) - 0.5)
     return np.argsort(-apart, kind="stable")[:heads]
 
@@ -220,7 +220,7 @@ def auroc_interval(
     chance: np.random.Generator,
     resamples: int = DRAWS,
 ) -> tuple[float, float]:
-    """95 %, with the error that resampling groups gives; NaN where groups are few."""
+    """The 95 % interval, with the error from resampling groups; NaN if groups are few."""
     rows = [np.flatnonzero(groups == one) for one in np.unique(groups)]
     if len(rows) < FEW_UNITS:
         return np.nan, np.nan
@@ -230,13 +230,13 @@ def auroc_interval(
         own = labels[some]
         if own.any() and not own.all():
             draws.append(auroc_of(scores[some], own))
-    # where no example is out of order, the rarer label's are all that speak
+    # if no example is out of order, the rarer label's groups decide
     fewest = min(len(np.unique(groups[labels == one])) for one in (True, False))
     return share_interval(auroc_of(scores, labels), float(np.var(draws)), len(rows), fewest)
 
 
 def _shuffled(labels: Bools, groups: Ints, chance: np.random.Generator) -> Bools:
-    """Within groups where each holds both labels, as pairs do; else among all examples."""
+    """Shuffle labels within groups if each has both, as pairs do; else among all examples."""
     every = np.unique(groups)
     if all(len(set(labels[groups == one].tolist())) == 2 for one in every):
         made = labels.copy()

@@ -17,8 +17,8 @@ from headscope.grounding.sources import Titled
 from headscope.reading.inputs.conversation import Documents
 from headscope.text.chat import sentences, titled
 
-WORDS = range(4, 60)  # of a sentence that can stand for an answer
-FEWEST = 4  # documents from which examples can be made
+WORDS = range(4, 60)  # length of a sentence that can be an answer
+FEWEST = 4  # fewest documents for making examples
 QUESTIONS = (
     "Summarise the documents.", "What are the documents about?", "List the main points.",
     "Which names do the documents mention?",
@@ -51,7 +51,7 @@ Given = str | Path | Sequence[Labelled | Mapping[str, Any]]
 
 
 def labelled_of(given: Given, limit: int | None = None) -> list[Labelled]:
-    """Examples from a .jsonl file, from objects as such a file holds, or as they are."""
+    """Examples from a .jsonl file, from objects of the same form, or unchanged."""
     if isinstance(given, (str, Path)):
         path = need_path(given)
         if not path.is_file():
@@ -69,14 +69,14 @@ def save_labelled(examples: Sequence[Labelled], path: str | Path) -> None:
     Parameters
     ----------
     examples
-        Those of `context_kept` or `injected`, or of your own.
+        From `context_kept` or `injected`, or your own.
     path
         The file to write.
 
     Returns
     -------
     None
-        The file is there, whole.
+        The file is complete.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def save_labelled(examples: Sequence[Labelled], path: str | Path) -> None:
 
 
 def context_kept(documents: Documents, *, others: int = 2, seed: int = 0) -> list[Labelled]:
-    """Answers whose sentence stands in the documents, and the same with the sentence taken away.
+    """Answers whose sentence is in the documents, and the same with the sentence removed.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _others(
 def _sentence(
     text: str, chance: random.Random, strangers: Sequence[str] = ()
 ) -> tuple[int, int] | None:
-    """A sentence that stands once in its text, and in none of the others."""
+    """A sentence that occurs once in its text, and in no other text."""
     found = [one for one in sentences(text) if len(text[slice(*one)].split()) in WORDS]
     own = [
         one
@@ -239,7 +239,7 @@ def _labelled(one: Any, number: int) -> Labelled:
 
 
 def groups_of(examples: Sequence[Labelled]) -> Iterator[int]:
-    """A number for each example: that of its group."""
+    """Each example's group, as a number."""
     known: dict[str, int] = {}
     for one in examples:
         yield known.setdefault(one.group, len(known))

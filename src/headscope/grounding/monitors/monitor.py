@@ -1,4 +1,4 @@
-"""A monitor: a few heads of one model and their weights, kept as JSON."""
+"""A monitor: a few heads of one model and their weights, saved as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMAT = "headscope monitor 1"
 
 @dataclass(frozen=True)
 class MonitoredHead:
-    """One head's share of attention, and what it adds to the score."""
+    """One head's share of attention, and its weight in the score."""
 
     share: Share
     layer: int
@@ -38,10 +38,10 @@ class MonitoredHead:
 
 @dataclass(frozen=True, eq=False)
 class Monitor:
-    """Heads whose attention tells True examples from False ones, and how well it did so.
+    """Heads whose attention separates True examples from False ones, and how well.
 
-    `auroc` is cross-validated, with its 95 % interval. `null` is the AUROC that 95 % of the same
-    fits on shuffled labels stay below, and `p` the share of them that reach this one.
+    `auroc` is cross-validated, with its 95 % interval. 95 % of the same fits on shuffled labels
+    have an AUROC below `null`; `p` is the share of them that reach `auroc`.
     """
 
     model: str
@@ -66,7 +66,7 @@ class Monitor:
     def score(
         self, scope: Scope, messages: Messages, documents: Documents = (), answer: str | None = None
     ) -> float:
-        """How likely a conversation is one of the True ones, by one forward pass.
+        """The probability that a conversation is a True one, by one forward pass.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Monitor:
         documents
             Texts, `{"title": …, "text": …}`, or titles with texts.
         answer
-            What was answered, where the monitor was fitted on answers.
+            The answer, if the monitor was fitted on answers.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class Monitor:
         return float(1 / (1 + np.exp(-np.clip(total, -50, 50))))
 
     def check(self, scope: Scope) -> None:
-        """Raise where the monitor was fitted on another model."""
+        """Raise an error if the monitor was fitted on another model."""
         need_scope(scope)
         if model_fingerprint(scope.model) != self.fingerprint:
             raise BadInput(

@@ -1,4 +1,4 @@
-"""What a monitor looks at: of each head, how its attention is shared between parts of a prompt."""
+"""A monitor's inputs: each head's shares of attention between parts of a prompt."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Looks:
-    """Which shares a set of prompts has: `context` needs an answer, `instruction` documents."""
+    """The shares that a set of prompts has: `context` needs an answer, `instruction` documents."""
 
     answered: bool
     documents: bool
 
     @property
     def shares(self) -> tuple[Share, ...]:
-        """ "context": of attention on the prompt and on the answer's own words, that on the prompt.
+        """ "context": attention to the prompt, as a share of that to the prompt and the answer.
 
-        "instruction": of attention on messages and on documents, that on messages.
+        "instruction": attention to messages, as a share of that to messages and documents.
         """
         found: list[Share] = ["context"] if self.answered else []
         return (*found, "instruction") if self.documents else tuple(found)
@@ -54,9 +54,9 @@ def shares_of(
     answer: str | None,
     layers: Collection[int] | None = None,
 ) -> tuple[list[int], Floats]:
-    """The layers looked at, and share × layer × head, the mean over the answer's tokens.
+    """The measured layers, and share × layer × head, the mean over the answer's tokens.
 
-    Without an answer the last token of the prompt looks. Documents and messages of tools are data.
+    Without an answer, the prompt's last token is the query. Documents and tool messages are data.
     """
     if looks_of(messages, documents, answer) != looks:
         needs = "an answer" if looks.answered else "no answer"
