@@ -159,7 +159,7 @@ def compare(
     Comparison
         For two models: cosine and divergence of each head's maps, and every statistic's change.
     AtlasComparison
-        Of two atlases.
+        For two atlases.
 
     Examples
     --------

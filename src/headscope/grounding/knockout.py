@@ -33,7 +33,7 @@ def cut_heads(
 
 
 class _Cut:
-    """In row r of the batch the heads of cut r skip the source; what is left sums to one."""
+    """In row r of the batch the heads of cut r skip the source; the rest still sums to one."""
 
     def __init__(self, cuts: Sequence[Sequence[Head]], keys: Tensor, queries: int) -> None:
         self._cuts, self._keys, self._queries = cuts, keys, queries

@@ -162,7 +162,7 @@ def fit_head_weights(
 
 
 def _measured(scope: Scope, fact: Fact) -> tuple[Floats, Floats]:
-    """layer × head × source, the mean over the answer; and what it loses without each source."""
+    """layer × head × source, the mean over the answer; and the loss without each source."""
     documents = [("", text) for text in fact.documents]
     sources = sources_of(documents)
     names = [one.name for one in sources]
@@ -177,7 +177,7 @@ def _measured(scope: Scope, fact: Fact) -> tuple[Floats, Floats]:
 
 
 def _shares(lost: Floats) -> Floats:
-    """Of the largest loss: a question counts by its ranking, not by its answer's surprise."""
+    """Shares of the largest loss: questions count by ranking, not by the answer's surprise."""
     return lost / max(1e-6, float(np.abs(lost).max()))
 
 

@@ -107,9 +107,9 @@ def _channels_last(values: Any, image_processor: Any) -> Floats:
 
 # Where each pixel a model is given lies in the original picture.
 #
-# Nothing is computed from a processor's settings, which every family has its own: a picture whose
-# colours say where they stand goes through the processor in place of the real one, and comes out
-# resized, cropped, padded and cut into tiles the way the real one does.
+# A processor's settings differ by family and are not used: a picture whose colours encode
+# coordinates goes through the processor, and comes out resized, cropped, padded and tiled like the
+# real one.
 
 Floats = NDArray[np.float64]
 INSIDE = 0.08  # share left out at each edge, where resampling changes the colours
@@ -151,7 +151,7 @@ class Decoder:
 
     @staticmethod
     def of(process: Any, height: int, width: int) -> Decoder:
-        """Two pictures of one colour each tell what became of black and of white."""
+        """Fit on two pictures of one colour each: the processor's black and white."""
         black = process(np.zeros((height, width, 3), np.uint8))
         white = process(np.full((height, width, 3), 255, np.uint8))
         low, high = _typical(black), _typical(white)

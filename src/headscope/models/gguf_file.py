@@ -58,8 +58,8 @@ def puts_token_first(path: Path) -> bool:
 
 # What a GGUF file says of itself: names and values before its tensors.
 #
-# The `gguf` package makes an object of every token of a vocabulary, which takes seconds; here lists
-# are passed over, so that a few settings are read in a blink.
+# The `gguf` package makes an object of every token of a vocabulary, which takes seconds; this skips
+# lists.
 
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q"} | {
     12: "d"

@@ -98,7 +98,7 @@ def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
 # Weights of 8 and 4 bits, by the quantisers that transformers drives.
 
 BITS = ("8bit", "4bit")  # names of a dtype beside torch's own
-_PACKED = "support_avx512bf16_for_cpu"  # bitsandbytes: whether a layer packs itself when it is run
+_PACKED = "support_avx512bf16_for_cpu"  # bitsandbytes: a layer packs its weights on its first run
 
 
 def quantised_options(bits: str) -> dict[str, Any]:

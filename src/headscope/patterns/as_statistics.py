@@ -58,7 +58,7 @@ class PatternMeasure(Statistic):
         )
 
     def features(self) -> tuple[str | Feature, ...]:
-        """Squared weights tell how far deals of the weights vary, and nothing else needs them."""
+        """Squared weights are needed only for the variance over permutations."""
         if self.part in ("score", "uniform"):
             return self.pattern.score_features()
         needed = self.pattern.features()
@@ -67,7 +67,7 @@ class PatternMeasure(Statistic):
         return tuple(f for f in needed if not (isinstance(f, PairFeature) and f.squared))
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        name = (self.pattern.name, "scores")  # five parts ask for the same ones
+        name = (self.pattern.name, "scores")  # five parts need the same scores
         found = rows.once(name, lambda: self.pattern.scores(rows, grid))
         return found.score - found.null if self.part == "excess" else getattr(found, self.part)
 
@@ -78,7 +78,7 @@ class PatternMeasure(Statistic):
         return kind in self.kinds and self.pattern.applies(causal)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Another process makes the class anew: it has no module to be found in."""
+        """Another process creates the class again, because it is in no module."""
         return part_of_pattern, (self.pattern, self.part)
 
 
@@ -110,7 +110,7 @@ def part_of_pattern(pattern: Pattern, part: str) -> PatternMeasure:
 def pattern_measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:
     """The statistics that a survey measures so that its heads can be labelled.
 
-    Patterns of likeness need the model's own word embeddings; where it has none they are left out.
+    Patterns of likeness need the model's word embeddings; without these they are left out.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def pattern_measures(scope: Scope, names: Iterable[str] | None = None) -> list[S
 
 
 def with_patterns(chosen: Sequence[Statistic], patterns: Sequence[Statistic]) -> list[Statistic]:
-    """Each once; a pattern that was asked for by name is the one made for this model."""
+    """Each statistic once; a pattern requested by name is replaced by this model's."""
     names = {pattern.name for pattern in patterns}
     return [*(s for s in chosen if s.name not in names), *patterns]
 

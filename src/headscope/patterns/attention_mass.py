@@ -24,8 +24,8 @@ Counts = tuple[Tensor, Tensor]  # b t each: how many targets and how many pool k
 class MassPattern(Pattern):
     """`targets` are the keys the pattern points at, out of the keys of `pool`.
 
-    Where a query has at most one target and a row feature holds the weight there, `feature` names
-    it and `counts` counts without a look at pairs: then a score costs no more than a statistic.
+    If a query has at most one target and a row feature holds its weight, `feature` names the
+    feature and `counts` counts without pairs: then a score is as fast as a statistic.
     """
 
     targets: Relation | None = None
@@ -49,13 +49,13 @@ class MassPattern(Pattern):
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         mass, squares = pool_features(self._pool())
         aimed, choice, seen = self._counts_of(rows, grid)
-        asked = (aimed > 0) & (aimed < choice)  # b t: there is a target, and a choice
+        asked = (aimed > 0) & (aimed < choice)  # b t: there is a target and an alternative
         count = asked.sum(1).double()
         share = torch.where(asked, aimed / choice.clamp(min=1), 0.0)
         # drawing `aimed` of `choice` weights without replacement: the variance of their sum is
         # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
         factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
-        n = count[:, None]  # 0 / 0 is the nan of an undefined document
+        n = count[:, None]  # 0 / 0 gives NaN for an undefined document
         score = (rows[self._targets().name].double() * asked[:, None]).sum(2) / n
         uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
         uniform = uniform.expand(score.shape)
@@ -139,7 +139,7 @@ def pool_features(pool: Relation) -> tuple[PairFeature, PairFeature]:
 
 
 def counts_at_offset(grid: Grid, offset: int) -> Counts:
-    """One target a query, `offset` tokens after it in its own sentence, out of the content."""
+    """One target per query, `offset` tokens after it in its own sentence, among content tokens."""
     length = grid.key.ids.shape[1]
     query = torch.arange(grid.query.ids.shape[1], device=grid.key.ids.device) + grid.offset
     target = (query + offset).clamp(0, length - 1)

@@ -1,10 +1,10 @@
 """Evidence: when a survey shows a pattern, and how often chance would show it.
 
 Two one-sided tests of "score exceeds its key-permutation null" are made, and the larger p-value
-counts. The permutation test knows the null's variance within documents; the t-test over
-documents holds even where the rows of a map depend on each other. Holm's step-down over all
-heads and patterns of a model keeps the chance that *any* head wrongly passes below `ERROR_RATE`.
-A label also asks for size: the pattern's own least score and least lift over uniform attention.
+counts. The permutation test uses the null's variance within documents; the t-test over documents is
+valid even if the rows of a map are dependent. Holm's step-down over all heads and patterns of a
+model keeps the chance that *any* head wrongly passes below `ERROR_RATE`. A label also requires the
+pattern's least score and least lift over uniform attention.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def table(
     import pandas as pd
 
     number = survey.groupby(HEAD, sort=False, observed=True).ngroup().to_numpy()
-    heads: Any = survey[HEAD].drop_duplicates()  # in the order of their numbers
+    heads: Any = survey[HEAD].drop_duplicates()  # ordered by number
     measure, names = pd.factorize(survey["measure"])
     row_of = {name: row for row, name in enumerate(names)}
     numbers = {
@@ -103,7 +103,7 @@ def _laid_out(
 
 
 def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> NDArray[np.bool_]:
-    """Whether score and lift reach what the pattern's label asks for."""
+    """Whether score and lift reach the pattern's thresholds."""
     which, names = np.unique(frame["pattern"].to_numpy(str), return_inverse=True)[::-1]
     score = np.array([patterns[name].least_score for name in names])[which]
     lift = np.array([patterns[name].least_lift for name in names])[which]

@@ -1,4 +1,4 @@
-"""Labels: what a head may be called after a survey, or on one reading alone."""
+"""Labels of heads, from a survey or from one reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIE = 0.1
 
 
 def pattern_table(survey: Survey) -> pd.DataFrame:
-    """Every head on every pattern the survey measured, labelled or not.
+    """Every head on every pattern that the survey measured, with or without a label.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def labels(survey: Survey) -> pd.DataFrame:
 
 
 def quick_labels(reading: Reading) -> pd.DataFrame:
-    """What the heads do on this text only: enough queries show it, and chance would rarely.
+    """Labels on this text only: enough queries show the pattern, and chance would rarely.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns of `labels`, with `documents` 1. `supporting` of `queries` queries show the
-        pattern, `p` is the probability that chance does as well on this text. `rest` is NaN, or
-        the score of what the head does with the attention that its sink leaves.
+        pattern, `p` is the probability that chance does as well on this text. `rest` is NaN, or the
+        pattern's score on the attention beside the head's sink.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
 
 
 def quick_table(reading: Reading) -> pd.DataFrame:
-    """Every head on every pattern, on this text only, labelled or not."""
+    """Every head on every pattern, on this text only, with or without a label."""
     import pandas as pd
 
     known = patterns()
@@ -138,7 +138,7 @@ def quick_table(reading: Reading) -> pd.DataFrame:
 
 
 def _evidence(found: Tested, patterns: int) -> dict[str, Any]:
-    """The columns of a test on one text; an error rate for a head, whatever it is tested for."""
+    """The columns of a test on one text; the error rate is per head, over all its patterns."""
     held = enough(found.supporting, found.queries) & (found.p <= ERROR_RATE / patterns)
     return {
         "p": found.p.ravel(), "queries": found.queries, "supporting": found.supporting.ravel(),
@@ -147,7 +147,7 @@ def _evidence(found: Tested, patterns: int) -> dict[str, Any]:
 
 
 def why_not_scored(part: Part) -> str | None:
-    """Why the patterns of this attention were not measured, in a sentence; None if they were."""
+    """Why this attention's patterns were not measured; None if they were."""
     if part.kind == "cross":
         return "Patterns are defined where a text attends to itself, not across two texts."
     positions = part.query.positions
@@ -159,10 +159,10 @@ def why_not_scored(part: Part) -> str | None:
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The labelled rows by head, what says most first.
+    """The labelled rows by head, the most informative first.
 
-    Resting on a sink says least. Of labels whose scores are within `TIE` of the head's best, the
-    one that more queries show comes first: it is the more general.
+    Resting on a sink is the least informative. Among labels with scores within `TIE` of the head's
+    best, the one that more queries show comes first, because it is more general.
     """
     kept = frame[frame["labelled"].astype(bool)]
     known = patterns()
@@ -180,10 +180,10 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_corpus(here: pd.DataFrame, corpus: pd.DataFrame | None) -> pd.DataFrame:
-    """Labels of one text beside those of a corpus: a row a head, the one to be shown.
+    """One label per head to show, from one text's labels and a corpus's.
 
-    It is this text's label; where the corpus confirms another of this text's, that one; and where
-    the text shows nothing, or only a sink, the corpus' own, whose `documents` are more than one.
+    It is this text's label, or the one of this text's labels that the corpus confirms. If the text
+    shows nothing or only a sink, it is the corpus's label, with more than one in `documents`.
     """
     import pandas as pd
 

@@ -45,7 +45,7 @@ def predictive(
 ) -> pd.DataFrame:
     """The pattern "predictive words" over a sample of texts, as rows of a survey's table.
 
-    As a part of a run, what was measured is kept.
+    As a part of a run, it saves what was measured.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Scores of maps that are already there: a reading's, or made-up ones."""
+"""Scores of existing maps: a reading's, or synthetic ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headscope.statistics.features.rows import Rows
 
 
 def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
-    """Scores (b h) of maps (b h t s); None where the pattern does not apply."""
+    """Scores (b h) of maps (b h t s); None if the pattern does not apply."""
     if not pattern.applies(grid.causal) or not grid.same:
         return None
     return pattern.scores(rows_of_maps(pattern, weights, grid), grid)

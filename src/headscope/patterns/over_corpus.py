@@ -50,12 +50,12 @@ def pattern_scores(
 ) -> pd.DataFrame:
     """A row per head and pattern, with the columns of `evidence.COLUMNS`.
 
-    How many segments were read is in its `attrs`.
+    Its `attrs` hold the number of segments read.
 
-    `cut` is "pairs" or "documents" (what suits the model when left out); `predictive` is in how
-    many texts masked words are also guessed; `reading` says how the corpus is read (field, layout,
-    bad_data, seed), as in a survey. With an `output` the table is written there, and a
-    run that is stopped goes on.
+    `cut` is "pairs" or "documents" (by default what suits the model); `predictive` is the number of
+    texts in which masked words are also predicted; `reading` are a survey's options for reading the
+    corpus (field, layout, bad_data, seed). With an `output` the table is written there, and a
+    stopped run resumes.
     """
     import pandas as pd
 
@@ -128,7 +128,7 @@ def map_kind_shares(
 
 
 def natural_segmentation(scope: Scope) -> Segmentation:
-    """Models that look both ways are read in sentence pairs, as they were trained."""
+    """Bidirectional models read sentence pairs, as in their training."""
     return "documents" if scope.causal else "pairs"
 
 
@@ -141,7 +141,7 @@ def _identity(scope: Scope, corpus: Any, output: object, settings: list[Any]) ->
 
 
 def _rereadable(corpus: Any, reading: dict[str, Any]) -> Any:
-    """The corpus, or all of it as a list where reading uses it up: its content is its identity."""
+    """The corpus, or a list of it if it can be read only once: its content is its identity."""
     if not reads_once(corpus):
         return corpus
     options = Options.named(reading)

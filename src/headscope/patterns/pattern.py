@@ -1,9 +1,9 @@
 """A pattern: a named behaviour of a head, with a score for every document.
 
-Each score comes with two yardsticks. `uniform` is what a head that attends evenly to all it
-sees would score. `null` is what this very head would score if its weights were dealt out again
-at random among the keys the pattern chooses from (the pool), each query for itself; its mean
-and variance over all such permutations have closed forms, so nothing is simulated.
+Each score comes with two yardsticks. `uniform` is the score of a head that attends uniformly to all
+it sees. `null` is this head's score with each query's weights permuted at random among the keys the
+pattern chooses from (the pool); its mean and variance over all such permutations have closed forms,
+so nothing is simulated.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Pattern(ABC):
-    """What every pattern has. Kinds of pattern differ in how rows of weights become a score."""
+    """The base of every pattern. Kinds of pattern differ in how rows of weights become a score."""
 
     name: str
     label: str
     about: str
-    least_score: float  # that earns the label
-    least_lift: float = 2.0  # ratio to uniform attention that earns the label
+    least_score: float  # for a label
+    least_lift: float = 2.0  # ratio to uniform attention, for a label
     source: Source = "corpus"
     causal: bool | None = None  # only for causal maps, only for the others, or for both
-    rests: bool = False  # a head that does this looks where nothing is to be learnt
+    rests: bool = False  # such a head attends to a sink
     paper: str = "Vig 2019"
-    standard: bool = False  # its score is measured by a survey that names no statistics
+    standard: bool = False  # measured by a survey without named statistics
 
     unit: ClassVar[str] = "share"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -52,7 +52,7 @@ class Pattern(ABC):
 
     @property
     def needs_likeness(self) -> bool:
-        """Whether the model's embeddings are needed, and have not been given."""
+        """Whether the model's embeddings are needed but missing."""
         return False
 
     def applies(self, causal: bool) -> bool:
@@ -60,15 +60,15 @@ class Pattern(ABC):
 
     @abstractmethod
     def features(self) -> tuple[Feature, ...]:
-        """What the rows must hold."""
+        """The row features that the scores need."""
 
     def score_features(self) -> tuple[Feature, ...]:
-        """What the rows must hold for the score alone, without its null."""
+        """The row features for the score alone, without its null."""
         return self.features()
 
     @abstractmethod
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
-        """b H t: the score of every single query, nan where it has no target or no choice."""
+        """b H t: the score of every query; NaN without a target or an alternative."""
 
     @abstractmethod
     def scores(self, rows: Rows, grid: Grid) -> Scores:

@@ -1,7 +1,7 @@
-"""Patterns that are an order: the rank correlation of attention with a relation of tokens.
+"""Patterns by rank: the rank correlation of attention with a relation between tokens.
 
-Uniform attention has no order and scores 0. Dealing n weights out again gives a correlation
-with mean 0 and variance 1/(n−1), whatever the weights.
+Uniform attention has no order and scores 0. Permuting n weights gives a correlation with mean 0 and
+variance 1/(n−1) for any weights.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from headscope.statistics.features.feature import Feature, RankFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
-LEAST = 4  # keys a query must choose from for a rank correlation to say anything
-KEPT = 2**22  # ranks of a block that are kept from one layer to the next
-MOST_KEYS = 2**15  # of a row whose ranks, doubled, still are numbers of 16 bits
-INFINITE = np.uint64(0x7F800000 << 32)  # the bits of an infinite weight, where those of one stand
-SLACK = 8  # of the keys, so small a part is sorted in vain rather than apart
+LEAST = 4  # fewest keys of a query for a rank correlation
+KEPT = 2**22  # most ranks of a block kept from one layer to the next
+MOST_KEYS = 2**15  # of a row whose doubled ranks fit 16 bits
+INFINITE = np.uint64(0x7F800000 << 32)  # the bits of an infinite weight, in a weight's position
+SLACK = 8  # share of keys outside the pool below which sorting them costs little
 
 
 @dataclass(frozen=True)
 class RankPattern(Pattern):
-    """What attention is compared with (`likeness`), and the `pool` of keys it is compared over.
+    """Compares attention with `likeness` over the keys of `pool`.
 
-    A scope's embeddings give the likeness; its predictions are costly and measured apart.
+    A scope's embeddings give the likeness; its predictions are slow and measured separately.
     """
 
     follows: Literal["embeddings", "predictions"] = "embeddings"
@@ -77,7 +77,7 @@ class RankPattern(Pattern):
         if key not in grid.memo:
             assert self.likeness is not None and self.pool is not None
             pool = self.pool(TokenPairs(grid, queries))
-            # a text of one sentence has no other sentence: nothing is ranked for nobody
+            # a text of one sentence has no other sentence
             asked = bool((pool.sum(2) >= LEAST).any())
             relation = Relation(self.likeness(grid, queries), pool) if asked else None
             if pool.numel() > KEPT:
@@ -98,7 +98,7 @@ class RankPattern(Pattern):
 
 
 class Relation:
-    """What rows of weights are correlated with: ranks within a pool (b t s), kept for all layers.
+    """The ranks that rows of weights are correlated with, within a pool (b t s), for all layers.
 
     Ties take the order of their positions, so both sides are the numbers 0 … n−1 in some order and
     ρ = Σ_k k·r(k) / (n (n²−1) / 12), with r(k) the relation's centred rank of the k-th lightest.
@@ -129,7 +129,7 @@ class Relation:
         return met @ steps, ordered[..., 0] == ordered.gather(3, last)[..., 0]
 
     def _summed_in_stretches(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """The same on a processor, of float32."""
+        """The same on a CPU, in float32."""
         summed = np.zeros(weights.shape[:3], dtype=np.float32)
         flat = np.zeros(weights.shape[:3], dtype=np.bool_)
         bits = weights.numpy().view(np.uint32)
@@ -140,7 +140,7 @@ class Relation:
             whole.sort(axis=-1)
             doubled = whole.astype(np.int16).astype(np.float32)  # its lowest bits
             steps = np.arange(doubled.shape[2], dtype=np.float32)
-            with np.errstate(invalid="ignore"):  # BLAS raises flags of lanes past the end
+            with np.errstate(invalid="ignore"):  # BLAS raises flags for lanes past the end
                 summed[document, :, queries] = doubled @ steps * np.float32(0.5)
             heaviest = whole[:, np.arange(len(last)), last]
             flat[document, :, queries] = whole[..., 0] >> 32 == heaviest >> 32
@@ -150,9 +150,9 @@ class Relation:
     def _stretches(self) -> list[Stretch]:
         """Neighbouring queries of a document whose pools lie within about the same keys.
 
-        A weight is never negative, so its bits are in its order; with its position and then rank
-        below them, one plain sort of whole numbers is stable and takes the ranks along. Keys
-        outside the pool have the bits of infinity, which put them last.
+        A weight is never negative, so its bits sort like its value. With position and rank in the
+        lower bits, one plain sort of whole numbers is stable and carries the ranks along. Keys
+        outside the pool have the bits of infinity, which sort last.
         """
         doubled = (self._ranks * 2).to(torch.int16).numpy().view(np.uint16)
         pool, count = self._pool.numpy(), self._count.numpy()
@@ -171,7 +171,7 @@ Stretch = tuple[int, slice, slice, NDArray[np.uint64], NDArray[np.int64]]
 
 
 def stretches(pool: NDArray[np.bool_]) -> Iterator[tuple[slice, slice]]:
-    """Queries and keys of a map (t s) that cover the pool, with few keys more than it needs."""
+    """Blocks of queries and keys of a map (t s) that cover the pool with few extra keys."""
     asking = np.flatnonzero(pool.any(1)).tolist()
     first, stop = pool.argmax(1).tolist(), (pool.shape[1] - pool[:, ::-1].argmax(1)).tolist()
     while asking:

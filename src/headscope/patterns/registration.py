@@ -1,4 +1,4 @@
-"""The patterns of this package, made known to the registry of measures."""
+"""Registers this package's patterns as measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns found over a corpus: every head's score on every pattern, and what it may be called."""
+"""Patterns over a corpus: every head's score on every pattern, and its labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Patterns(HeadResult):
 
     @property
     def labels(self) -> pd.DataFrame:
-        """What heads may be called, each head's strongest label first."""
+        """The heads' labels, each head's strongest first."""
         return in_order(self.scores)
 
 
@@ -69,9 +69,9 @@ def patterns(
     corpus
         What `hs.survey` takes.
     segments
-        "pairs" or "documents"; what suits the model if left out.
+        "pairs" or "documents"; by default what suits the model.
     predictive
-        In how many texts masked words are also guessed.
+        In how many texts masked words are also predicted.
     max_tokens
         The most tokens of a text.
     limit

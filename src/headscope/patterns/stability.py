@@ -1,4 +1,4 @@
-"""Stability: whether the labels of one survey hold in another of the same model."""
+"""Stability: whether another survey of the same model repeats the labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LabelStability(NamedTuple):
-    """What of the first survey's labels the second gives too."""
+    """How many of the first survey's labels the second repeats."""
 
     heads: int  # labelled in the first survey
     kept: float  # share of those heads whose strongest label is their strongest again

@@ -1,9 +1,9 @@
 """The test of a label on one text: enough queries show the pattern, and chance would rarely do it.
 
-A query supports a pattern where its own score reaches what the label asks for. Were its weights
-dealt out again among the keys of the pool, it would do so with a probability that is bounded here;
-the number of such queries then has a known tail. Queries that look at one and the same key count
-once: a head that always looks at "the" meets many a pattern's targets there.
+A query supports a pattern if its own score reaches the label's threshold. With its weights permuted
+among the pool's keys, it would do so with a probability that is bounded here; the number of such
+queries then has a known tail. Queries that attend to the same key count once, because a head that
+always attends to "the" meets many patterns' targets there.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from headscope.reading.collecting.collector import check_stop
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.of_reading import grid_of_part
 
-LEAST = 4  # queries that must show a pattern, on as many keys
-MOST = 2**18  # pairs of a query and a key that are looked at: all of a text of 512 tokens
-LEFT = 0.02  # of a query's attention: with less beside the sink it shows nothing
+LEAST = 4  # fewest queries that show a pattern, on as many keys
+MOST = 2**18  # most pairs of a query and a key: all of a text of 512 tokens
+LEFT = 0.02  # least share of a query's attention beside the sink
 
 Floats = NDArray[np.float64]
 
 
 class Support(NamedTuple):
-    """Per head: how many queries show a pattern, of how many that could, and the p of chance."""
+    """Per head: how many queries show a pattern, how many could, and p."""
 
     queries: int
     supporting: NDArray[np.int64]
@@ -88,7 +88,7 @@ def support(part: Part, patterns: Iterable[Pattern]) -> dict[str, Tested]:
 
 
 def stretch(part: Part) -> slice:
-    """The queries that are looked at: all, else the last ones, or those about the second text."""
+    """The tested queries: all, else the last ones, or those of the second text."""
     length = len(part.query)
     most = max(LEAST, MOST // max(1, len(part.key)))
     if most >= length:
@@ -105,7 +105,7 @@ def enough(supporting: NDArray[np.int64], queries: int) -> NDArray[np.bool_]:
 
 
 def passes(found: Support, pattern: Pattern, patterns: int) -> NDArray[np.bool_]:
-    """Whether a label holds that is one of so many tested of a head."""
+    """Whether a label passes, corrected for the number tested for the head."""
     from headscope.patterns.evidence import ERROR_RATE
 
     held = enough(found.supporting, found.queries) & (found.p <= ERROR_RATE / patterns)
@@ -113,7 +113,7 @@ def passes(found: Support, pattern: Pattern, patterns: int) -> NDArray[np.bool_]
 
 
 def supported(pattern: Pattern, weights: Tensor, grid: Grid, pairs: TokenPairs) -> Support:
-    """Of maps h t s whose queries are those of `pairs`."""
+    """The support in maps h t s whose queries are those of `pairs`."""
     if isinstance(pattern, MassPattern):
         return _of_mass(pattern, weights, pairs)
     rows = rows_of_maps(pattern, weights[None], grid)
@@ -123,7 +123,7 @@ def supported(pattern: Pattern, weights: Tensor, grid: Grid, pairs: TokenPairs) 
     shown = (found >= pattern.least_score) & asked
     z = (scores.score - scores.null)[0] / scores.variance[0].sqrt()
     p = torch.special.ndtr(-z.double()).nan_to_num(1.0)
-    # looking into one sentence from everywhere shows half of it: each must show it for itself
+    # attending to one sentence from everywhere shows half of it, so both must show it
     segments = grid.query.segments[0]
     for segment in segments.unique():
         own = asked & (segments == segment)
@@ -150,7 +150,7 @@ def _of_mass(pattern: MassPattern, weights: Tensor, pairs: TokenPairs) -> Suppor
     chance = torch.minimum(heavy * share, in_pool.sum(-1) * share / least).clamp(max=1.0)
     supporting = shown.sum(1)
     counted = supporting
-    if not pattern.rests:  # a sink is one key by what it is
+    if not pattern.rests:  # a sink is one key by definition
         best = on_targets.argmax(-1)
         counted = torch.tensor([len(best[h][shown[h]].unique()) for h in range(heads)])
     p = np.where(counted >= LEAST, tails(chance.double().numpy(), counted.numpy()), 1.0)

@@ -1,8 +1,7 @@
 """Pairs of tokens a pattern can point at, for some queries of a batch.
 
-Every relation is a mask over documents, queries and keys (b tq s). Visibility follows from
-padding and causality; a sliding window is not known here, so under one the pool of a pattern
-also counts keys that lie outside it.
+Every relation is a mask over documents, queries and keys (b tq s). Visibility follows from padding
+and causality. Sliding windows are ignored, so a pattern's pool also counts keys outside the window.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from torch import Tensor
 from headscope.statistics.features.feature import positions_of
 from headscope.statistics.features.grid import PUNCTUATION, WORD, Grid
 
-SPAN = 512  # queries looked at together
+SPAN = 512  # queries processed together
 
 
 class TokenPairs:
-    """Relations between the queries of `queries` and all keys, each made when first asked for."""
+    """Relations between `queries` and all keys, each computed on first use."""
 
     def __init__(self, grid: Grid, queries: slice) -> None:
         self.grid = grid
@@ -92,7 +91,7 @@ _last: dict[str, TokenPairs] = {}
 
 
 def token_pairs_of(grid: Grid, queries: slice) -> TokenPairs:
-    """The pairs of some queries; features of one block ask for them one after another."""
+    """The pairs of some queries, cached for the features of one block."""
     kept = _last.get("pairs")
     if kept is None or kept.grid is not grid or kept.queries != queries:
         kept = _last["pairs"] = TokenPairs(grid, queries)
@@ -100,14 +99,14 @@ def token_pairs_of(grid: Grid, queries: slice) -> TokenPairs:
 
 
 def blocks_of_pairs(grid: Grid) -> Iterator[TokenPairs]:
-    """All queries of a grid, some at a time, so that no whole map of relations is needed."""
+    """All queries of a grid in blocks, so that no whole map of relations is needed."""
     length = grid.query.ids.shape[1]
     for start in range(0, length, SPAN):
         yield token_pairs_of(grid, slice(start, min(length, start + SPAN)))
 
 
 def visible_keys(grid: Grid) -> Tensor:
-    """b t: how many keys each query sees, without a look at the pairs."""
+    """b t: how many keys each query sees, without making pairs."""
     count = grid.query.ids.shape[1]
     if grid.causal:
         positions = torch.arange(count, device=grid.key.ids.device) + grid.offset

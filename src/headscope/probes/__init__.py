@@ -1,1 +1,1 @@
-"""Probes: what a head, or all heads together, know of grammar, reference and meaning."""
+"""Probes: what one head, or all heads together, know about grammar, reference and meaning."""

@@ -18,11 +18,11 @@ from headscope.statistics.significance import Replicates, holm, sign_flip
 
 
 class Text(NamedTuple):
-    """What is kept of a text."""
+    """The stored parts of a text."""
 
     where: str
     words: Sequence[str]
-    gold: Sequence[Any]  # whatever the right answers are read from, as JSON can hold it
+    gold: Sequence[Any]  # the annotation with the right answers, as JSON
 
 
 class Case(NamedTuple):
@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
 
 class Cases:
-    """The cases of all picks, added batch by batch and kept when a run stops."""
+    """The cases of all picks, added batch by batch and saved in the checkpoint."""
 
     def __init__(self) -> None:
         self._rows: list[NDArray[np.int32]] = []  # a block per pick and batch

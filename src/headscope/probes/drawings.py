@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def relation_head_map(result: DependencyResult) -> Figure:
-    """A row a relation, a column a head: the accuracy of the better direction."""
+    """A row per relation, a column per head: the accuracy of the better direction."""
     names = list(result.summary["relation"])
     values = np.stack(
         [
@@ -42,7 +42,7 @@ def rows_by_heads(
     label: str,
     title: str,
 ) -> Figure:
-    """Heads side by side in layers, parted by rules."""
+    """Heads side by side in layers, separated by lines."""
     rows, layers, heads = values.shape
     cell = max(0.045, min(0.11, 7.2 / (layers * heads)))
     with style.drawing():
@@ -85,8 +85,8 @@ def sentence_lines(
 ) -> Figure:
     """One head's attention between the words of a sentence, as in Clark et al.'s Fig. 5.
 
-    With `without_separators` the weight on special tokens is taken away and rows scaled up to
-    one, so that what the head says of the words can be seen.
+    With `without_separators` the weight on special tokens is removed and rows are scaled to sum to
+    one, so that attention to words is visible.
     """
     reading = scope.read(list(sentence.words)).words()
     return reading_lines(reading, layer, head, title=title, words_only=without_separators)
@@ -118,7 +118,7 @@ def relation_lines(scope: Scope, relation: Relation, layer: int, head: int) -> F
 def reading_lines(
     reading: Reading, layer: int, head: int, *, title: str, words_only: bool = False
 ) -> Figure:
-    """One head of a reading; with `words_only` special tokens are taken away."""
+    """One head of a reading; with `words_only` special tokens are removed."""
     tokens = reading.part().query
     weights = reading.part().head_weights(layer, head)  # t t
     keep = np.flatnonzero(tokens.content) if words_only else np.arange(len(tokens))

@@ -1,7 +1,7 @@
 """One pass of annotated words through the model, batch by batch, feeding a tally.
 
-Memory does not grow with the data: sentences are read in windows, sorted by length inside a
-window so that little is padding, and forgotten when their batch has run.
+Memory does not grow with the data: sentences are read in windows, sorted by length within a window
+to limit padding, and released when their batch has run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAPER_LENGTH = 128  # tokens, specials included; Clark et al. drop what is longe
 
 
 class Worded(Protocol):
-    """Anything in words that knows where it was read."""
+    """An item in words with its source line."""
 
     @property
     def words(self) -> tuple[str, ...]: ...
@@ -69,19 +69,19 @@ class WordBatch(Generic[T]):
 
 
 def self_attention(scope: Scope) -> Kind:
-    """The kind of head that relates the words of one text to each other."""
+    """The kind of head that relates words within one text."""
     need_scope(scope)
     return "encoder" if "encoder" in scope.kinds else "decoder"
 
 
 def length_limit(scope: Scope, max_tokens: int | None) -> int:
-    """The most tokens an input may have: what was asked for, and what the model can read."""
+    """The most tokens of an input: the requested number, or the model's limit."""
     limits = [limit for limit in (max_tokens, scope.max_tokens) if limit is not None]
     return min(limits) if limits else PAPER_LENGTH
 
 
 def model_inputs(scope: Scope, batch: Batch) -> dict[str, Tensor]:
-    """What the model is run on; a decoder beside an encoder gets its start token only."""
+    """The model's inputs; a decoder beside an encoder gets only its start token."""
     if not scope.encoder_decoder:
         return batch.inputs
     start = decoder_batch(scope.model, scope.tokenizer, [None] * len(batch.tokens))
@@ -131,8 +131,8 @@ def run_pass(
 ) -> None:
     """Run every item through the model; the tally sees the word-level attention of each layer.
 
-    The pass is a part of `run`, under `name`: what the tally has is kept. The data is read again
-    up to that point, so faults in it are found again.
+    The pass is a part of `run`, under `name`, which saves the tally. A resumed pass reads the data
+    again up to that point, so faults in it are found again.
     """
     run = run or Run(None, {})
     part = run.part(name)
@@ -169,7 +169,7 @@ def _through(scope: Scope, batch: WordBatch[T], tally: PassTally[T], kind: Kind)
 
 
 def check_finite(weights: Tensor, layer: int) -> None:
-    """Refuse attention that is not a number: whatever a probe made of it would mean nothing."""
+    """Raise an error for attention that is NaN: a probe's result would mean nothing."""
     if not bool(weights.sum().isfinite()):
         raise HeadscopeError(
             f"The attention of layer {layer} is NaN: the model overflows or its weights are "
@@ -178,7 +178,7 @@ def check_finite(weights: Tensor, layer: int) -> None:
 
 
 def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[list[T], Batch]:
-    """Encode a window, and leave out what the model cannot read as words."""
+    """Encode a window, leaving out items that the model cannot read as words."""
     for item in window:
         if not hasattr(item, "words"):
             raise BadInput(
@@ -233,6 +233,6 @@ def _ends(tokens: Tokens) -> tuple[int, int]:
 
 
 def check_nonempty(count: int, what: str, faults: Faults) -> None:
-    """Refuse to report on nothing."""
+    """Raise an error if there are no items."""
     if not count:
         raise BadInput(f"The data gave no {what} to probe; {faults.summary() or 'it is empty'}.")

@@ -1,4 +1,4 @@
-"""A probe as a run: known by the model's weights, its data and its settings."""
+"""A probe as a run: identified by the model's weights, its data and its settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def probe_run(
     restart: bool,
     progress: bool | ProgressCallback,
 ) -> Run:
-    """The run, not yet begun; an output or a model that will not do is refused at once."""
+    """The run, not yet begun; an unusable output or model raises an error at once."""
     if output is not None:
         check_table(output)
     check_weights(scope.model, scope.name)

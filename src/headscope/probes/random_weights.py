@@ -1,7 +1,6 @@
-"""The control: the same model with random weights, its embeddings left as trained.
+"""The control: the same model with random weights but its trained embeddings.
 
-What a probe still finds there comes from the words and their positions, not from what the
-layers learned.
+A probe's score on it comes from words and positions, not from what the layers learned.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from headscope.results import HeadResult
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProbeResult(HeadResult):
-    """Numbers per head, the kind of attention they are of, and what was wrong with the data."""
+    """Numbers per head, the kind of attention, and the data's faults."""
 
     faults: Faults = field(repr=False)
     kind: Kind = "encoder"

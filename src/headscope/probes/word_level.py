@@ -1,4 +1,4 @@
-"""Attention between words: to a split word the sum over its pieces, from it the mean.
+"""Attention between words: the sum over pieces to a split word, the mean from it.
 
 Rows still sum to one. Works on batches, on the device where the weights are.
 """
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 
-Mode = Literal["mean", "first"]  # what speaks for a split word: its pieces' mean, or the first
+Mode = Literal["mean", "first"]  # a split word's row: its pieces' mean, or the first's
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def word_index(
     total = np.zeros((len(numbers), words + (2 if ends else 0), tokens), np.float32)
     for row, of_token in enumerate(numbers):
         inside = np.flatnonzero(of_token >= 0)
-        total[row, of_token[inside], inside] = 1  # padding stands on the right
+        total[row, of_token[inside], inside] = 1  # padding is on the right
     for row, positions in enumerate(ends or ()):
         for extra, position in enumerate(positions):
             if position >= 0:

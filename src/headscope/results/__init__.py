@@ -1,4 +1,4 @@
-"""Results: what every table of heads answers to, how it is kept in one file, and every class.
+"""Results: the interface of every table of heads, its file format, and every class.
 
 Classes load on first use; `__init__.pyi` lists them.
 """

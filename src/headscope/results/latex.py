@@ -12,12 +12,12 @@ from headscope.errors import BadInput
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DIGITS = 15  # a float has no more
+MOST_DIGITS = 15  # of a float
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def latex(rows: pd.DataFrame, digits: int = 3) -> str:
-    """The rows as they are ordered; the first is the best."""
+    """The rows in their order; the first is the best."""
     if not 0 <= digits <= MOST_DIGITS:
         raise BadInput(f"digits= is a number from 0 to {MOST_DIGITS}, not {digits}.")
     table: Any = rows
@@ -42,7 +42,7 @@ def latex(rows: pd.DataFrame, digits: int = 3) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    """With a minus sign that LaTeX sets as one; a dash where there is none."""
+    """A number with LaTeX's minus sign; a dash for NaN."""
     if not np.isfinite(value):
         return "--"
     shown = f"{value:.{digits}f}"
@@ -50,5 +50,5 @@ def _number(value: float, digits: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text with the characters that LaTeX reads as its own."""
+    """Text with LaTeX's special characters escaped."""
     return re.sub(r"[\\~^&%$#_{}]", lambda found: SPECIAL.get(found[0], "\\" + found[0]), text)

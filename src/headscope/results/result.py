@@ -1,7 +1,7 @@
 """One interface for every result that gives numbers per head.
 
-A survey, scored patterns, a probe, an ablation, a comparison and head importance all answer to
-`table`, `measures`, `map`, `top`, `plot`, `save` and `load`, and show themselves in a notebook.
+A survey, scored patterns, a probe, an ablation, a comparison and head importance all have `table`,
+`measures`, `map`, `top`, `plot`, `save` and `load`, and a notebook display.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ SHOWN = 12  # rows of a table that a notebook shows
 class HeadResult:
     """Numbers per head under names; `table` holds one row per kind, layer, head and measure."""
 
-    holds: ClassVar[tuple[type, ...]] = ()  # the parts a saved file may be made of
+    holds: ClassVar[tuple[type, ...]] = ()  # classes that a saved file may contain
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         checked_methods(cls)
 
-    if TYPE_CHECKING:  # a field of some results and computed by others
+    if TYPE_CHECKING:  # a field in some results, computed in others
 
         @property
         def table(self) -> pd.DataFrame:
-            """Tidy: kind, layer, head, measure, value, error, count, then what else is known."""
+            """Tidy: kind, layer, head, measure, value, error, count, then further columns."""
             ...
 
     @property
     def title(self) -> str:
-        """What the result is, in a line over its figures and in a notebook."""
+        """The result's title over figures and in a notebook."""
         return type(self).__name__
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The names that `map`, `top` and `plot` know."""
+        """The names that `map`, `top` and `plot` accept."""
         return tuple(self.table["measure"].unique())
 
     def map(self, name: str | None = None, kind: str | None = None) -> xr.DataArray:
@@ -103,7 +103,7 @@ class HeadResult:
         return self.rows(name, kind).nlargest(n, "value").reset_index(drop=True)
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
-        """The map of one measure, drawn; a scale around zero where values have both signs."""
+        """Draw the map of one measure; the scale is centred on zero if values have both signs."""
         from headscope.figures import layer_head_map
 
         rows = self.rows(name, kind)
@@ -138,7 +138,7 @@ class HeadResult:
         return latex(self.top(name, n, kind), digits)
 
     def save(self, path: str | Path) -> None:
-        """Write Parquet, which `load` opens again whole, or .csv, the table alone.
+        """Write Parquet, which `load` opens completely, or .csv with the table alone.
 
         Parameters
         ----------
@@ -160,14 +160,14 @@ class HeadResult:
 
         Returns
         -------
-        The result, whole.
+        The complete result.
         """
         from headscope.results.storage import load
 
         return load(cls, path)
 
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
-        """The rows of one measure and one kind of attention, a head each."""
+        """The rows of one measure and one kind of attention, one per head."""
         if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise BadInput(f"A measure is given by its name, not as {name!r}; see `measures`.")
         name = name if name is not None else (self.measures or ("",))[0]
@@ -188,7 +188,7 @@ class HeadResult:
         return f"<{type(self).__name__}: {self.title}; {counted} of {_counted(heads, 'head')}>"
 
     def _repr_html_(self) -> str:
-        """A heading, how much there is, and the first rows; text is escaped by pandas."""
+        """A heading, the number of rows, and the first rows; pandas escapes text."""
         from html import escape
 
         table = self.table
@@ -222,7 +222,7 @@ def of_layers(frame: pd.DataFrame, numbers: Collection[int]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Those rows, numbered from 0.
+        The rows with their layers renumbered from 0.
 
     Examples
     --------

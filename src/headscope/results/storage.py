@@ -1,8 +1,8 @@
-"""A result in one Parquet file: its table, readable anywhere, and the rest of it in the metadata.
+"""A result in one Parquet file: its table, readable anywhere, and all else in the metadata.
 
-The rest is JSON that refers to data frames and arrays kept as bytes; a field that is the table is
-kept once. Only the classes that a result names in `holds` are made again, so opening a file never
-runs anything it asks for. A checksum over the file tells damage from other numbers.
+The metadata is JSON that refers to data frames and arrays stored as bytes; a field that is the
+table is stored once. Only the classes that a result names in `holds` are created, so opening a file
+never runs its code. A checksum detects damage.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result", bound="HeadResult")
 KEY = b"headscope.result"
-TAG = "$"  # what a JSON object stands for when it is not itself
+TAG = "$"  # the key of a JSON object that encodes another type
 
 
 def save(result: HeadResult, path: str | Path) -> None:
@@ -78,12 +78,12 @@ def write_output(
 
 
 def class_of(path: Path) -> str | None:
-    """The name of the class whose result a Parquet file holds; None where it holds none."""
+    """The class name of the result in a Parquet file; None if it has none."""
     return _described(path).get("class")
 
 
 def load(kind: type[Result], path: str | Path) -> Result:
-    """The result of that class which a file holds."""
+    """The result of that class in a file."""
     import pyarrow
     import pyarrow.parquet
 
@@ -104,7 +104,7 @@ def load(kind: type[Result], path: str | Path) -> Result:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    """What a Parquet file says of the result that it holds."""
+    """The description of a result in its Parquet file."""
     import pyarrow
     import pyarrow.parquet
 
@@ -126,7 +126,7 @@ def _fields(value: Any, skipped: Collection[str] = ()) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON; what JSON does not know becomes an object with a tag."""
+    """A value as JSON; other types become an object with a tag."""
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
@@ -149,7 +149,7 @@ def _plain(value: Any) -> Any:
 
 
 def _made(value: Any, known: dict[str, type]) -> Any:
-    """What `_plain` wrote, made again."""
+    """The value that `_plain` wrote."""
     if isinstance(value, list):
         return [_made(one, known) for one in value]
     if not isinstance(value, dict):

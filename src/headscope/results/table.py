@@ -1,4 +1,4 @@
-"""A table of heads that was written as CSV, opened again: its numbers, without what made it."""
+"""A table of heads opened from CSV: its numbers, without the rest of the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = ("kind", "layer", "head")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeadTable(HeadResult):
-    """The table of any result; each column of numbers is a measure where it names none."""
+    """The table of any result; without a column `measure`, each column of numbers is one."""
 
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
     name: str = ""
@@ -38,7 +38,7 @@ class HeadTable(HeadResult):
         Returns
         -------
         HeadTable
-            The same numbers; what else the result knew is in its Parquet file alone.
+            The same numbers; the rest of the result is in its Parquet file alone.
         """
         import pandas as pd
 
@@ -56,7 +56,7 @@ class HeadTable(HeadResult):
 
 
 def _long(frame: Any) -> pd.DataFrame:
-    """A row per head and measure, whether the file has them so or as columns."""
+    """A row per head and measure, from either layout."""
     if {"measure", "value"} <= set(frame.columns):
         return tidy(frame)
     numbers = [name for name in frame if name not in COLUMNS and _is_number(frame[name])]

@@ -1,4 +1,4 @@
-"""Why a head shows a pattern: its neurons, and the three mechanisms that have names."""
+"""Why a head shows a pattern: its neurons, and three named mechanisms."""
 
 from headscope.patterns.explain.explanation import Explanation as Explanation
 from headscope.patterns.explain.explanation import explain as explain

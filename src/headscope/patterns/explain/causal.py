@@ -1,4 +1,4 @@
-"""The causal check: the softmax again with only some contributors, and without them."""
+"""The causal check: the softmax with only some contributors, and without them."""
 
 from __future__ import annotations
 

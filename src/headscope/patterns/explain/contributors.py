@@ -24,7 +24,7 @@ BIAS = -1  # the neuron number of the positional bias
 
 @dataclass(frozen=True, eq=False)
 class Contributors:
-    """What the score of one head is a sum of: q_id · k_jd for every neuron, and the bias."""
+    """The terms of one head's score: q_id · k_jd for every neuron, and the bias."""
 
     neurons: tuple[tuple[int, ...], ...]  # c: the neurons of each contributor, (BIAS,) for the bias
     q: Values  # t d
@@ -39,14 +39,14 @@ class Contributors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How people read them: "12", "3+35" for a rotary pair, "position" for the bias."""
+        """Names to show: "12", "3+35" for a rotary pair, "position" for the bias."""
         return tuple(
             "position" if group == (BIAS,) else "+".join(map(str, group)) for group in self.neurons
         )
 
     @property
     def parts(self) -> Values:
-        """c t s, in units of the score before softmax: too much to ask for of a long text."""
+        """c t s, in units of the score before softmax: too large for a long text."""
         made = [self.q[:, list(g)] @ self.k[:, list(g)].T for g in self.neurons if g != (BIAS,)]
         return np.stack(made if self.bias is None else [*made, self.bias])
 
@@ -92,7 +92,7 @@ def contributors(part: Part, layer: int, head: int, queries: slice = slice(None)
         )
     if not 0 <= head < one.shape[0]:
         raise BadInput(f"There is no head {head}; layer {layer} has heads 0 to {one.shape[0] - 1}.")
-    alone = one.of_heads([head])  # of a long text the whole layer is a lot
+    alone = one.of_heads([head])  # for a long text the whole layer is large
     assert alone.q is not None and alone.k is not None
     q, k = alone.q[0, queries].astype(np.float64), alone.k[0].astype(np.float64) * one.scaling
     neurons = neuron_groups(part.rotary, q.shape[1])

@@ -22,7 +22,7 @@ MOST_PAIRS = 400  # pairs of queries compared for stability
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """Δ of every query that has a target, and what it says together."""
+    """Δ of every query that has a target, and its summaries."""
 
     by_query: Values  # i c
 
@@ -38,13 +38,13 @@ class Delta:
 
     @property
     def total(self) -> float:
-        """How far the targets' mean score lies above the others'."""
+        """How much the targets' mean score exceeds the others'."""
         return float(self.mean.sum())
 
     def share(self, count: int, absolute: bool = False) -> float:
         """Share of ΣΔ̄ (or Σ|Δ̄|) carried by the `count` largest contributors.
 
-        Above 1 when others work against the pattern; nan when the targets are not favoured.
+        Above 1 if others work against the pattern; NaN if the targets are not favoured.
         """
         values = np.sort(np.abs(self.mean) if absolute else self.mean)[::-1]
         total = values.sum()
@@ -88,7 +88,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class NeuronStability:
-    """Agreement between queries, and between the halves of them."""
+    """Agreement between queries, and between two halves of them."""
 
     jaccard: float  # mean overlap of two queries' top sets
     cosine: float  # mean cosine of two queries' Δ

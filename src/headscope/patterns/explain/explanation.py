@@ -38,12 +38,12 @@ class Explanation:
     size: int  # how many contributors the explanation rests on
     stability: NeuronStability
     causal: Causal
-    queries: range  # the queries looked at: all of the text, or a stretch of a long one
+    queries: range  # the explained queries: all of the text, or a stretch of a long one
     length: int  # queries of the whole text
 
     @property
     def words(self) -> str:
-        """The explanation as a reader wants it, numbers included."""
+        """The explanation in words, with numbers."""
         return in_words(self)
 
     @property
@@ -129,7 +129,7 @@ def explain(
     Parameters
     ----------
     reading
-        What the model read; `scope.read` keeps q and k unless told otherwise.
+        What the model read; `scope.read` keeps q and k by default.
     layer, head
         The head to explain.
     pattern
@@ -139,7 +139,7 @@ def explain(
     size
         How many contributors the explanation rests on; by default the fewest that carry 80 % of Δ̄.
     most_pairs
-        Pairs of a query and a key that are weighed at most, 8 bytes each. A longer text is
+        The most pairs of a query and a key, 8 bytes each. A longer text is
         explained by the neighbouring queries that have most targets.
 
     Returns

@@ -1,5 +1,5 @@
-"""Position-aware neurons: whose query and key depend on where a token stands more than on which
-token it is. Moving the positions under the words shows which of the two the head follows."""
+"""Position-aware neurons: their query and key depend more on a token's position than on the token.
+Moving the positions of the words shows which of the two the head follows."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.text.tokens import Tokens
 
-LEAST = 3  # rows a position or a token needs to count as a group
+LEAST = 3  # fewest rows of a position or a token that count as a group
 
 
 @dataclass(frozen=True, eq=False)
 class PositionAware:
-    """How much of a head's neurons, and of its pattern, is position."""
+    """How much position explains of a head's neurons and of its pattern."""
 
     neurons: pd.DataFrame  # neuron, query_position, query_token, key_position, key_token (ε²)
     score: float
     shifted: float | None  # all positions moved by the same number
-    shuffled: float | None  # positions exchanged within each sentence; score by place in the text
+    shuffled: float | None  # positions exchanged within each sentence; score by order in the text
     followed: float | None  # the same run; score by the exchanged positions
     shift: int
 
@@ -184,7 +184,7 @@ def _exchanged(tokens: Tokens, rng: np.random.Generator) -> NDArray[np.int64]:
 def _by_position(
     weights: NDArray[np.float32], tokens: Tokens, new: NDArray[np.int64], pattern: Pattern
 ) -> float:
-    """The score when maps are laid out by the positions the model was told."""
+    """The score of maps ordered by the positions that the model received."""
     order = np.argsort(new)
     maps = torch.from_numpy(np.array(weights[np.ix_(order, order)], np.float32))[None, None]
     # positions are exchanged within sentences alone, so the text's own grid fits the new order

@@ -24,7 +24,7 @@ class SeparatorMatching:
 
     neurons: tuple[int, ...]  # those that raise its score most
     key_share: float  # share of the special key's squared length that lies in these neurons
-    even_share: float  # the share they would hold if all neurons were alike
+    even_share: float  # their share if all neurons were alike
     kurtosis: float  # excess kurtosis of the special key's values: high when few are large
     other_kurtosis: float  # the median of the other keys'
     sign_agreement: float  # how often a query has the special key's sign in these neurons

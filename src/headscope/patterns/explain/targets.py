@@ -16,7 +16,7 @@ from headscope.statistics.of_reading import pair_counts
 
 
 def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid, most_pairs: int) -> range:
-    """The queries to explain: all, or of a long text those neighbours that have most targets."""
+    """The queries to explain: all, or in a long text the stretch with most targets."""
     _, length, keys = part.layer(layer).shape
     most = max(8, most_pairs // max(1, keys))
     if most >= length or not pattern.applies(grid.causal):

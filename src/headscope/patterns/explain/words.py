@@ -41,7 +41,7 @@ def _who(found: Explanation) -> str:
     taking_part = 0 if math.isnan(part) else round(part)
     text = f"{taking_part} of {found.count} {found.unit} take part; the first four ({top})"
     share = found.delta.share(4)
-    if math.isnan(share):  # there is no difference they could carry
+    if math.isnan(share):  # there is no difference to explain
         text += " speak for it most"
     else:
         whole = found.delta.share(found.size)
@@ -50,7 +50,7 @@ def _who(found: Explanation) -> str:
 
 
 def _part(share: float) -> str:
-    """Others may work against the pattern: what a few carry is then more than is left of it."""
+    """A few neurons' share, which exceeds 1 if others work against the pattern."""
     return f"{share:.0%}" if share <= 1 else "more than all"
 
 

@@ -1,9 +1,8 @@
 """Kinds of maps: the trained network's probabilities, for readings and for corpora.
 
-Maps of any length become images of one size. Two channels say what a map looks like whatever its
-length: the square root of the weight, in which a strong line stands out, and the logarithm of
-weight × keys, in which uniform attention is 0. Long maps are pooled by their maximum, so that a
-thin line does not fade.
+Maps of any length become images of one size. Two channels describe a map of any length: the square
+root of the weight, which shows strong lines, and the logarithm of weight × keys, which is 0 for
+uniform attention. Long maps are pooled by their maximum, so that a thin line does not fade.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def classify(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
 
 
 def map_kinds(reading: Reading) -> pd.DataFrame:
-    """What the map of every head in a reading looks like: vertical, diagonal, block and so on.
+    """The kind of every head's map in a reading: vertical, diagonal, block and so on.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def map_kinds(reading: Reading) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row a head: the probability of every kind, and the likeliest in `map`.
+        A row per head: the probability of every kind, and the likeliest in `map`.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def map_kinds(reading: Reading) -> pd.DataFrame:
     rows: list[pd.DataFrame] = []
     for kind, part in reading.parts.items():
         if kind == "cross":
-            continue  # the classes speak of diagonals and blocks, which need like axes
+            continue  # diagonals and blocks need queries and keys of one text
         for one in part.layers:
             found = classify(list(part.weights(one.layer)))
             frame = pd.DataFrame(found, columns=list(KINDS))
@@ -131,7 +130,7 @@ def shares(readings: Iterable[Reading]) -> pd.DataFrame:
 
 
 class KindCounts:
-    """On how many texts a head's map is of each kind; a state of a run can be made of it."""
+    """On how many texts a head's map is of each kind; can be saved in a run's checkpoint."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int, int], NDArray[np.float64]] = {}
@@ -172,7 +171,7 @@ class KindCounts:
 
 @cache
 def trained() -> tuple[MapClassifier, float]:
-    """The network as shipped, and the temperature its scores are divided by."""
+    """The shipped network, and the temperature that divides its scores."""
     from safetensors import safe_open
 
     network = MapClassifier()

@@ -1,1 +1,1 @@
-"""The patterns: every `Pattern` that a module here defines at its top level is found by itself."""
+"""The patterns: every `Pattern` at the top level of a module here is found automatically."""

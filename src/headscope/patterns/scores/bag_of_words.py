@@ -1,4 +1,4 @@
-"""Attention spread uniformly over the query's own sentence: mass there × evenness there.
+"""Attention spread uniformly over the query's own sentence: mass × uniformity there.
 
 With m the mass on the sentence S and H the entropy within it, the score m·H/ln|S| equals
 (−Σ_S α ln α + m ln m)/ln|S|. Under permutation of the keys the first term is a plain sum and
@@ -54,13 +54,13 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     if key not in grid.memo:  # the same for every layer
         grid.memo[key] = _sizes(TokenPairs(grid, queries))
     own, seen = grid.memo[key]
-    if bool((own == seen).all()):  # one sentence is no choice: nobody is asked
+    if bool((own == seen).all()):  # with one sentence there is no alternative
         return weights.new_zeros(*weights.shape[:3], 3)
     size, choice = (count[:, None].clamp(min=2) for count in (own, seen))
     surprised = surprise(weights, grid)
-    # a row whose sentence is all there is has no choice either, and is 0 beside any other text
+    # a row that sees only its own sentence has no alternative either; it counts as 0
     norm = size.log().masked_fill((own == seen)[:, None], torch.inf)
-    # what a query does not see has no weight, so sums over a whole row are those of what it sees
+    # invisible keys have no weight, so sums over a row are sums over visible keys
     mass, total = _of_own(weights, grid, queries)
     own_surprise, total_surprise = _of_own(surprised, grid, queries)
     mean = (total * size / choice).clamp(min=TINY)
@@ -68,7 +68,7 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     squares = vector_norm(weights, dim=-1).square()
     spread = (squares - total**2 / choice).clamp(min=0)
     null = total_surprise * size / choice + mean * mean.log() + factor * spread / (2 * mean)
-    # the slope of a key is its surprise + c · its weight
+    # a key's gradient is its surprise + c · its weight
     c = 1 + mean.log()
     slopes = vector_norm(surprised, dim=-1).square() + c * (
         2 * vecdot(surprised, weights) + c * squares

@@ -1,8 +1,8 @@
 """Attention to copies of the token, or to what followed them.
 
-In the other sentence the pool is that sentence alone, so a head earns nothing by merely looking
-across: its null is (mass on the words there) × (copies there) / (words there). Induction and
-duplicate tokens are read on repeated random tokens, where nothing but the repetition can guide.
+For the other sentence the pool is that sentence alone, so merely attending across scores nothing:
+the null is (mass on the words there) × (copies there) / (words there). Induction and duplicate
+tokens are measured on repeated random tokens, where only the repetition can guide a head.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def copies(pairs: TokenPairs) -> Tensor:
 
 def after_copies(pairs: TokenPairs) -> Tensor:
     followed = pad((earlier(pairs) & pairs.same_token)[..., :-1], (1, 0))
-    # the token itself follows a copy when a word is doubled; that is not looking back
+    # in a doubled word the token itself follows its copy, which is not looking back
     return followed & (pairs.offset < -1)
 
 

@@ -1,14 +1,12 @@
 """Attention that follows meaning: to related words, and to those that help to guess the word.
 
 `related_word` and `related_other_sentence` rank the words that are not copies by the cosine of
-static embeddings.
-`predictive` ranks them by the model's own predictions:
-π_ij = log p(x_i | i masked) − log p(x_i | i and j masked), how much word j helps to guess word i.
-That takes of the order of n² readings of a text of n tokens, so it is measured on a sample
-(`patterns.predictive`). `sibling_pieces` is the quick stand-in: a piece of a word predicts its
-siblings better than anything else does. The next piece is also the next token, so its pool is the
-neighbourhood a positional head would choose from: what counts is preferring a sibling to the
-neighbour across the word's border.
+static embeddings. `predictive` ranks them by the model's own predictions: π_ij = log p(x_i | i
+masked) − log p(x_i | i and j masked), how much word j helps to guess word i. That takes about n²
+readings of a text of n tokens, so it is measured on a sample (`patterns.predictive`).
+`sibling_pieces` is the quick substitute: a word's pieces predict each other best. The next piece is
+also the next token, so the pool is the neighbourhood a positional head would choose from: the head
+must prefer a sibling to the neighbour across the word's border.
 """
 
 from __future__ import annotations

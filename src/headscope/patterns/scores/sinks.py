@@ -1,5 +1,4 @@
-"""Attention left on tokens that say nothing: special tokens, any or one alone, and in causal models
-the first token."""
+"""Attention on sinks: special tokens, any or one kind, and in causal models the first token."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ delimiter_sep2 = replace(
 )
 
 
-SKIPPED = 4  # the first queries see so few keys that the first one is no choice
+SKIPPED = 4  # the first queries see too few keys
 
 
 def first_token(pairs: TokenPairs) -> Tensor:

@@ -1,1 +1,1 @@
-"""Probes over all heads at once, beside what can be had without them."""
+"""Probes over all heads at once, beside baselines without them."""

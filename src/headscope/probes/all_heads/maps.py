@@ -1,6 +1,6 @@
 """Word-level maps of all heads on disk, so that a probe can be trained for several epochs.
 
-One file a batch, half precision: memory holds a batch at a time, whatever the corpus.
+One file per batch, half precision: memory holds one batch at a time.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class MapBatch:
 
 
 class MapStore:
-    """Batches of maps in a folder that goes when the store does.
+    """Batches of maps in a folder that is removed with the store.
 
-    A temporary one, or one of a run's own that outlives a stop.
+    The folder is temporary, or a run's own that survives a stop.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -106,7 +106,7 @@ def store_maps(
 ) -> MapStore:
     """Run the sentences through the model once and keep every head's word-level map.
 
-    In a run that has an output the maps lie with what it keeps, under `name`.
+    A run with an output stores the maps in its checkpoint, under `name`.
     """
     data = sentences if isinstance(sentences, Data) else Data(sentences)
     store = MapStore(None if run is None else run.place(name))

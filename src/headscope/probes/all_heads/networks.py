@@ -1,9 +1,9 @@
 """The probes: networks that score every candidate head of a word (Clark et al. 2019, section 5).
 
-With attention alone p(head i | word j) ∝ exp Σ_k (w_k α_k[j, i] + u_k α_k[i, j]): one weight a
-head and direction. For the root, attention to and from the opening and closing tokens stands in,
-each with one learned scale. With words the weights are a linear function of the two word vectors,
-which stay as they are; the root's is zero. The control has no attention, only distances and words.
+With attention alone p(head i | word j) ∝ exp Σ_k (w_k α_k[j, i] + u_k α_k[i, j]): one weight a head
+and direction. For the root, attention to and from the opening and closing tokens is used, each with
+one learned scale. With words the weights are a linear function of the two word vectors, which are
+not trained; the root's is zero. The control has no attention, only distances and words.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class AttentionProbe(nn.Module):
 
 
 def root_features(batch: MapBatch, ends: Tensor) -> Tensor:
-    """b k w 2: the root's feature in every map, and in every map turned round."""
+    """b k w 2: the root's feature in every map, and in every transposed map."""
     size, maps, words, _ = batch.root.shape
     return batch.root.view(size, maps, words, 2, 2) @ ends
 
 
 def pair_features(batch: MapBatch) -> Tensor:
-    """b w 2k w: for each word and candidate, all maps and all maps turned round."""
+    """b w 2k w: for each word and candidate, all maps and all transposed maps."""
     return torch.cat([batch.maps, batch.maps.mT], dim=1).transpose(1, 2)
 
 
 def candidates(root: Tensor, words: Tensor, batch: MapBatch) -> Tensor:
-    """Root and words side by side; a word is no candidate for itself, nor is padding."""
+    """Root and words side by side; a word itself and padding are excluded."""
     barred = ~batch.candidates[:, None, :] | torch.eye(
         words.shape[-1], dtype=torch.bool, device=words.device
     )

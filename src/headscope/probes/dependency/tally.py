@@ -46,7 +46,7 @@ def predictions(words: Tensor, present: Tensor) -> Tensor:
 
 
 class DependencyTally:
-    """What a pass over a treebank leaves behind: counts, and replicates for chosen heads."""
+    """The result of a pass over a treebank: counts, and replicates for chosen heads."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class DependencyTally:
             self.bootstrap.add_batch(batch, self._chosen_hits, counts)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on from here."""
+        """Everything needed to resume."""
         return {
             "labels": np.array(list(self.labels), dtype=np.str_),
             "hits": self.hits,
