@@ -21,29 +21,25 @@ import headscope as hs
 from headscope.corpus.coreference.corpus import CoreferenceCorpus
 from headscope.corpus.relations.corpus import Relations
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.probes.all_heads.run import probe_all_heads
-from headscope.probes.coreference.heads import probe_coreference
-from headscope.probes.dependency.heads import probe_dependency
-from headscope.probes.relations.heads import probe_relations
 
 
 def dependency(scope: hs.Scope, data: Path) -> pd.DataFrame:
     bank = data / "ud_english_ewt"
     dev, test = (Treebank(bank / f"en_ewt-ud-{part}.conllu") for part in ("dev", "test"))
-    return probe_dependency(scope, dev, test).summary.drop(columns=["dev_accuracy", "dev_cases"])
+    return hs.probe.dependency(scope, dev, test).summary.drop(columns=["dev_accuracy", "dev_cases"])
 
 
 def ontogum_trees(scope: hs.Scope, data: Path) -> pd.DataFrame:
     bank = Treebank(data / "ontogum" / "conllu.tar.xz", limit=4000)
-    return probe_dependency(scope, bank).summary.drop(columns=["dev_accuracy", "dev_cases"])
+    return hs.probe.dependency(scope, bank).summary.drop(columns=["dev_accuracy", "dev_cases"])
 
 
 def coreference(scope: hs.Scope, data: Path, place: str) -> pd.DataFrame:
-    return probe_coreference(scope, CoreferenceCorpus(data / place)).summary
+    return hs.probe.coreference(scope, CoreferenceCorpus(data / place)).summary
 
 
 def relations(scope: hs.Scope, data: Path) -> pd.DataFrame:
-    found = probe_relations(scope, Relations(data / "framenet" / "framenet15_filtered.jsonl"))
+    found = hs.probe.relations(scope, Relations(data / "framenet" / "framenet15_filtered.jsonl"))
     return pd.concat([found.best(v, 2) for v in found.heads["variant"].unique()]).drop(
         columns="lift"
     )
@@ -54,7 +50,7 @@ def probes(scope: hs.Scope, data: Path) -> pd.DataFrame:
     train = Treebank(bank / "en_ewt-ud-train.conllu.xz", limit=1000)
     dev = Treebank(bank / "en_ewt-ud-dev.conllu", limit=300)
     test = Treebank(bank / "en_ewt-ud-test.conllu", limit=600)
-    return probe_all_heads(scope, train, dev, test).summary
+    return hs.probe.all_heads(scope, train, dev, test).summary
 
 
 TABLES: dict[str, Callable[[hs.Scope, Path], pd.DataFrame]] = {

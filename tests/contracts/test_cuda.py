@@ -17,7 +17,6 @@ from headscope.edits.pruning import prune
 from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
 from headscope.patterns.labels import quick_table
-from headscope.probes.dependency.heads import probe_dependency
 from headscope.reading import memory
 from headscope.reading.collecting import to_host
 from headscope.statistics import of_reading
@@ -277,7 +276,7 @@ def test_patterns_and_probes():
         scope = scope_of("bert", device)
         labelled = hs.survey(scope, list(zip(TEXTS, PAIRS, strict=True)),
                              hs.pattern_measures(scope), progress=False)  # fmt: skip
-        heads = probe_dependency(scope, SENTENCES * 4, minimum=1).heads["accuracy"]
+        heads = hs.probe.dependency(scope, SENTENCES * 4, minimum=1).heads["accuracy"]
         found.append((labelled.table["value"], heads))
     for mine, its in zip(*found, strict=True):
         np.testing.assert_allclose(mine, its, atol=1e-3)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
 from headscope.probes.all_heads.networks import AttentionProbe, DistancesProbe, WordsProbe
-from headscope.probes.all_heads.run import probe_all_heads
 from headscope.probes.all_heads.training import carried, fit, right_branching, score
 from headscope.probes.random_weights import with_random_weights
 from tests.full_disk import full_beyond
@@ -133,7 +133,7 @@ def test_the_control_keeps_embeddings_and_nothing_else(tiny_bert):
 
 
 def test_every_probe_reports_uas_with_an_interval(tiny_bert):
-    result = probe_all_heads(
+    result = hs.probe.all_heads(
         tiny_bert, SENTENCES * 4, SENTENCES, SENTENCES, vectors="embeddings", epochs=2
     )
     assert list(result.summary["probe"]) == [
@@ -145,7 +145,7 @@ def test_every_probe_reports_uas_with_an_interval(tiny_bert):
     assert (inside | summary["low"].isna()).all()  # too few sentences for an interval
     assert len(result.heads) == 2 * 2 * 8  # two probes, both directions, eight heads
     with pytest.raises(BadInput, match="no probe 'syntax'"):
-        probe_all_heads(tiny_bert, SENTENCES, SENTENCES, SENTENCES, probes=["syntax"])
+        hs.probe.all_heads(tiny_bert, SENTENCES, SENTENCES, SENTENCES, probes=["syntax"])
 
 
 @pytest.mark.slow
@@ -156,6 +156,6 @@ def test_random_weights_stay_far_below_a_trained_model(minilm, shared_data):
         Treebank(folder / "en_ewt-ud-dev.conllu", limit=150),
         Treebank(folder / "en_ewt-ud-test.conllu", limit=150),
     ]
-    result = probe_all_heads(minilm, *parts, probes=["attention", "random weights"], epochs=6)
+    result = hs.probe.all_heads(minilm, *parts, probes=["attention", "random weights"], epochs=6)
     uas = result.summary.set_index("probe")["uas"]
     assert uas["attention"] > uas["random weights"] + 0.2

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
+import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.probes.coreference.cases import reading_windows
-from headscope.probes.coreference.heads import case_table, probe_coreference
+from headscope.probes.coreference.heads import case_table
 from headscope.probes.coreference.rules import RULES, head_match, nearest, sieves
 from headscope.probes.coreference.tally import DIRECTIONS, ChosenHead, CoreferenceTally
 from headscope.probes.passes import run_pass
@@ -126,7 +127,7 @@ def test_attention_along_the_chain_is_always_right_and_elsewhere_always_wrong(ti
 
 
 def test_the_table_has_the_baselines_and_both_candidate_sets(tiny_bert):
-    result = probe_coreference(tiny_bert, [STORY] * 4)
+    result = hs.probe.coreference(tiny_bert, [STORY] * 4)
     table = result.summary
     assert list(table["method"][:3]) == ["nearest", "head match", "rule-based"]
     assert table.loc[1, "all"] == 0.5 and table.loc[2, "nominal"] == 1.0
@@ -137,7 +138,7 @@ def test_the_table_has_the_baselines_and_both_candidate_sets(tiny_bert):
 
 
 def test_every_mention_says_what_the_best_heads_chose(tiny_bert, tmp_path):
-    found = probe_coreference(tiny_bert, [STORY] * 16)
+    found = hs.probe.coreference(tiny_bert, [STORY] * 16)
     heads = found.summary.dropna(subset=["baseline"]).set_index(["method", "candidates"])
     weights = tiny_bert.read(list(STORY.words)).words().part()
     content = np.flatnonzero(weights.query.content)

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import torch
 
+import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
-from headscope.probes.dependency.heads import case_table, probe_dependency
+from headscope.probes.dependency.heads import case_table
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally, predictions
 from headscope.probes.passes import run_pass
 from tests.probes.conftest import CAT, DOG, SENTENCES, sentence
@@ -90,14 +91,14 @@ def test_uniform_attention_scores_the_tie_break_rate(tiny_bert):
 
 
 def test_the_best_offset_is_found(tiny_bert):
-    result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    result = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
     amod = result.summary.set_index("relation").loc["amod"]
     # "fresh" and "red" both stand right before their noun
     assert (amod["baseline"], amod["offset"], amod["cases"]) == (1.0, 1, 2)
 
 
 def test_all_counts_every_word_with_punctuation_and_root(tiny_bert):
-    result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    result = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
     table = result.summary.set_index("relation")
     assert table.loc["all", "cases"] == sum(map(len, SENTENCES))
     assert "root" not in table.index and "punct" not in table.index
@@ -105,8 +106,8 @@ def test_all_counts_every_word_with_punctuation_and_root(tiny_bert):
 
 def test_sub_types_are_kept_or_folded(tiny_bert):
     made = [sentence("she was bought", [3, 3, 0], "nsubj:pass aux:pass root")]
-    kept = probe_dependency(tiny_bert, made, made, minimum=1)
-    folded = probe_dependency(tiny_bert, made, made, minimum=1, subtypes="fold")
+    kept = hs.probe.dependency(tiny_bert, made, made, minimum=1)
+    folded = hs.probe.dependency(tiny_bert, made, made, minimum=1, subtypes="fold")
     assert set(kept.summary["relation"]) == {"all", "nsubj:pass", "aux:pass"}
     assert set(folded.summary["relation"]) == {"all", "nsubj", "aux"}
 
@@ -138,7 +139,7 @@ def test_cases_whose_word_or_head_the_tokenizer_drops_are_left_out(tiny_bert):
 
 
 def test_a_decoder_attends_to_the_left_only_and_both_directions_are_reported(tiny_gpt2):
-    result = probe_dependency(tiny_gpt2, SENTENCES, SENTENCES, minimum=1)
+    result = hs.probe.dependency(tiny_gpt2, SENTENCES, SENTENCES, minimum=1)
     det = result.heads[result.heads["relation"] == "det"].groupby("direction")["accuracy"].max()
     assert det[DIRECTIONS[0]] == 0  # the noun follows its determiner, which cannot see it
     assert set(det.index) == set(DIRECTIONS)
@@ -161,21 +162,21 @@ def test_grouped_queries_softmax_taps_and_windows_are_probed_alike(family, reque
 
 
 def test_the_encoder_of_an_encoder_decoder_is_probed(tiny_t5):
-    result = probe_dependency(tiny_t5, SENTENCES, SENTENCES, minimum=1)
+    result = hs.probe.dependency(tiny_t5, SENTENCES, SENTENCES, minimum=1)
     assert result.layers == tiny_t5.layers["encoder"]
 
 
 def test_a_sentence_longer_than_the_model_is_named_and_counted(tiny_bert):
     long = sentence("cat " * 300, [0] + [1] * 299, "root" + " obj" * 299, where="bank.conllu:77")
-    result = probe_dependency(tiny_bert, [CAT, long, CAT, DOG], minimum=1)
+    result = hs.probe.dependency(tiny_bert, [CAT, long, CAT, DOG], minimum=1)
     assert result.faults.counts == {"too long": 1} and "bank.conllu:77" in result.faults.summary()
     with pytest.raises(BadInput, match=r"bank.conllu:77: 300 words make more than 128 tokens"):
-        probe_dependency(tiny_bert, [CAT, long], minimum=1, bad_data="refuse")
+        hs.probe.dependency(tiny_bert, [CAT, long], minimum=1, bad_data="refuse")
 
 
 def test_no_data_at_all_is_said_in_one_sentence(tiny_bert):
     with pytest.raises(BadInput, match="no words to probe"):
-        probe_dependency(tiny_bert, [])
+        hs.probe.dependency(tiny_bert, [])
 
 
 def slow_accuracies(scope, sentences):
@@ -212,15 +213,17 @@ def test_two_hundred_sentences_score_as_a_direct_slow_implementation_says(minilm
 
 
 def test_intervals_hold_the_accuracy_and_narrow_with_data(tiny_bert):
-    few = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=1).summary.iloc[0]
-    many = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 64, minimum=1).summary.iloc[0]
+    few = hs.probe.dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=1).summary.iloc[0]
+    many = hs.probe.dependency(tiny_bert, SENTENCES * 4, SENTENCES * 64, minimum=1).summary.iloc[0]
     for row in (few, many):
         assert row["low"] <= row["accuracy"] <= row["high"]
     assert many["high"] - many["low"] < (few["high"] - few["low"]) / 2
 
 
 def test_the_same_seed_gives_the_same_table(tiny_bert):
-    one, other = (probe_dependency(tiny_bert, SENTENCES * 4, minimum=1).summary for _ in range(2))
+    one, other = (
+        hs.probe.dependency(tiny_bert, SENTENCES * 4, minimum=1).summary for _ in range(2)
+    )
     pd.testing.assert_frame_equal(one, other)
 
 
@@ -239,7 +242,7 @@ def test_an_offset_before_the_sentence_is_the_root_as_in_clarks_code():
 
 
 def test_every_case_says_what_its_head_chose(tiny_bert):
-    found = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    found = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
     best = found.summary.set_index("relation")
     assert len(found.cases) == sum(
         relation not in ("root", "punct") for one in SENTENCES for relation in one.relations
@@ -268,7 +271,7 @@ def test_every_case_says_what_its_head_chose(tiny_bert):
 
 def test_head_and_offset_are_compared_case_by_case(tiny_bert):
     many = SENTENCES * 4
-    found = probe_dependency(tiny_bert, many, many, minimum=5)
+    found = hs.probe.dependency(tiny_bert, many, many, minimum=5)
     row = found.summary.set_index("relation").loc["nsubj"]
     own = found.cases[found.cases["relation"] == "nsubj"]  # one subject a sentence: 12 units
     gained = own["right"].to_numpy(float) - own["baseline_right"].to_numpy(float)
@@ -282,7 +285,7 @@ def test_head_and_offset_are_compared_case_by_case(tiny_bert):
 
 
 def test_a_stopped_run_keeps_its_cases(tiny_bert, tmp_path):
-    whole = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    whole = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
     chosen = [Chosen(1, 2, 0, frozenset({"det"}), 0)]
     kept, again = (DependencyTally(2, 4, chosen) for _ in range(2))
     run_pass(tiny_bert, SENTENCES, kept, Faults())

@@ -16,11 +16,6 @@ from headscope.corpus.treebanks.treebank import Treebank
 from headscope.edits.ablate import ablate
 from headscope.edits.importance import importance
 from headscope.edits.pruning import prune
-from headscope.probes.all_heads.run import probe_all_heads
-from headscope.probes.coreference.heads import probe_coreference
-from headscope.probes.dependency.heads import probe_dependency
-from headscope.probes.features.attention import probe_features
-from headscope.probes.relations.heads import probe_relations
 from headscope.tasks.questions import make_questions
 from tests.capture.test_layer_numbers import HYBRIDS
 from tests.finetuning.test_finetune import colours
@@ -34,14 +29,14 @@ TEXTS = [" ".join(sentence.words) for sentence in TREES]
 def all_heads(scope: hs.Scope) -> Any:
     parts = TREES[4:], TREES[:2], TREES[2:4]
     probes = ("attention", "random weights")
-    return probe_all_heads(scope, *parts, probes=probes, vectors="embeddings", epochs=1)
+    return hs.probe.all_heads(scope, *parts, probes=probes, vectors="embeddings", epochs=1)
 
 
 PROBES: dict[str, Callable[[hs.Scope], Any]] = {
-    "dependency": lambda scope: probe_dependency(scope, TREES, minimum=3),
-    "coreference": lambda scope: probe_coreference(scope, CoreferenceCorpus(STORIES), limit=9),
-    "relations": lambda scope: probe_relations(scope, Relations(RELATIONS), shuffles=3, limit=6),
-    "features": lambda scope: probe_features(scope, TREES),
+    "dependency": lambda scope: hs.probe.dependency(scope, TREES, minimum=3),
+    "coreference": lambda scope: hs.probe.coreference(scope, CoreferenceCorpus(STORIES), limit=9),
+    "relations": lambda scope: hs.probe.relations(scope, Relations(RELATIONS), shuffles=3, limit=6),
+    "features": lambda scope: hs.probe.features(scope, TREES),
     "all heads": all_heads,
     "compare": lambda scope: hs.compare(scope, scope, TEXTS, statistics=["entropy"]),
     "retrieval": lambda scope: hs.circuits.named(scope, ["retrieval"], n=3),

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+import headscope as hs
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import BadInput
 from headscope.probes.features.attention import (
     compare_features,
-    probe_features,
     subject_verb_pairs,
     words_with,
 )
-from headscope.probes.relations.heads import probe_relations
 from tests.probes.conftest import CAT, SENTENCES, sentence
 
 RELATION = Relation(
@@ -36,7 +35,7 @@ def linking(call):
 
 
 def test_the_largest_weight_between_the_spans_is_taken_in_both_directions(tiny_bert):
-    result = probe_relations(tiny_bert.edited(linking), [RELATION], shuffles=9)
+    result = hs.probe.relations(tiny_bert.edited(linking), [RELATION], shuffles=9)
     forth, back = result.map("element→target"), result.map("target→element")
     literal = result.map("literal")
     np.testing.assert_allclose(forth, [[0.01, 0.8, 0.01, 0.01]] * 2, atol=1e-6)
@@ -47,23 +46,23 @@ def test_the_largest_weight_between_the_spans_is_taken_in_both_directions(tiny_b
 
 
 def test_lift_is_a_ratio_and_excess_a_difference(tiny_bert):
-    heads = probe_relations(tiny_bert.edited(linking), [RELATION], shuffles=9).heads
+    heads = hs.probe.relations(tiny_bert.edited(linking), [RELATION], shuffles=9).heads
     np.testing.assert_allclose(heads["lift"], heads["score"] / heads["null"], rtol=1e-9)
     np.testing.assert_allclose(heads["excess"], heads["score"] - heads["null"], atol=1e-12)
 
 
 def test_heads_without_a_link_do_not_beat_displaced_spans(tiny_bert):
     uniform = tiny_bert.edited(lambda c: torch.full_like(c.weights, 1 / c.weights.shape[-1]))
-    result = probe_relations(uniform, [RELATION] * 6, shuffles=19)
+    result = hs.probe.relations(uniform, [RELATION] * 6, shuffles=19)
     assert (result.heads["p"] == 1).all()
 
 
 def test_a_text_too_long_is_named_and_left_out(tiny_bert):
     long = Relation("cat " * 300, (0, 3), ((4, 7),), ("x",), "y", "r.jsonl:9")
-    result = probe_relations(tiny_bert, [RELATION, long], shuffles=1)
+    result = hs.probe.relations(tiny_bert, [RELATION, long], shuffles=1)
     assert result.texts == 1 and "r.jsonl:9" in result.faults.summary()
     with pytest.raises(BadInput, match=r"r.jsonl:9"):
-        probe_relations(tiny_bert, [long], bad_data="refuse")
+        hs.probe.relations(tiny_bert, [long], bad_data="refuse")
 
 
 TAGGED = sentence("she did n't see the cats", [4, 4, 4, 0, 6, 4], "nsubj aux advmod root det obj")
@@ -94,7 +93,7 @@ def test_a_feature_scores_the_largest_column_mean_where_it_occurs(tiny_bert):
         weights[:, 1:, :, 0] = 1
         return weights
 
-    result = probe_features(tiny_bert.edited(edit), [CAT, SENTENCES[1]])
+    result = hs.probe.features(tiny_bert.edited(edit), [CAT, SENTENCES[1]])
     # in CAT the subject is token 2; in the other sentence it is token 1 and gets nothing
     np.testing.assert_allclose(result.map("received: subject"), [[0.5, 0, 0, 0]] * 2)
     np.testing.assert_allclose(result.map("received: opening"), [[0, 1, 1, 1]] * 2)
@@ -110,8 +109,8 @@ def test_a_feature_scores_the_largest_column_mean_where_it_occurs(tiny_bert):
 
 
 def test_two_models_are_set_side_by_side(tiny_bert):
-    one = probe_features(tiny_bert, SENTENCES)
-    other = probe_features(tiny_bert.without(heads=[(0, 1)]), SENTENCES)
+    one = hs.probe.features(tiny_bert, SENTENCES)
+    other = hs.probe.features(tiny_bert.without(heads=[(0, 1)]), SENTENCES)
     table = (
         compare_features(one, other).set_index(["measure", "feature", "layer", "head"]).sort_index()
     )

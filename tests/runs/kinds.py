@@ -23,11 +23,6 @@ from headscope.edits.pruning import prune
 from headscope.finetuning.finetune import finetune
 from headscope.finetuning.training import Recipe
 from headscope.patterns.over_corpus import map_kind_shares, pattern_scores
-from headscope.probes.all_heads.run import probe_all_heads
-from headscope.probes.coreference.heads import probe_coreference
-from headscope.probes.dependency.heads import probe_dependency
-from headscope.probes.features.attention import probe_features
-from headscope.probes.relations.heads import probe_relations
 from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_scope, tiny_tokenizer
@@ -97,11 +92,11 @@ RUNS: dict[str, tuple[str, Callable[..., Any]]] = {
     "survey": ("s.parquet", words(hs.survey, TEXTS, ["entropy", "next_word"], chunk=8, seed=1)),
     "patterns": ("p.csv", words(pattern_scores, TEXTS[:40], cut="documents", predictive=2)),
     "kinds of map": ("k.csv", words(map_kind_shares, TEXTS[:20], cut="documents")),
-    "probe dependency": ("d.csv", words(probe_dependency, TREES, minimum=5)),
-    "probe coreference": ("c.csv", words(probe_coreference, list(CoreferenceCorpus(STORIES)) * 3)),
-    "probe relations": ("r.csv", words(probe_relations, Relations(RELATIONS), shuffles=9)),
-    "probe features": ("f.csv", words(probe_features, TREES)),
-    "probe all heads": ("a.csv", words(probe_all_heads, TREES[20:], TREES[:10], TREES[10:20],
+    "probe dependency": ("d.csv", words(hs.probe.dependency, TREES, minimum=5)),
+    "probe coreference": ("c.csv", words(hs.probe.coreference, [*CoreferenceCorpus(STORIES)] * 3)),
+    "probe relations": ("r.csv", words(hs.probe.relations, Relations(RELATIONS), shuffles=9)),
+    "probe features": ("f.csv", words(hs.probe.features, TREES)),
+    "probe all heads": ("a.csv", words(hs.probe.all_heads, TREES[20:], TREES[:10], TREES[10:20],
                                        probes=PROBES, vectors="embeddings", epochs=2)),
     "ablate": ("a.csv", asked(ablate, importance=True)),
     "importance": ("i.csv", asked(importance)),

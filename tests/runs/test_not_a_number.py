@@ -9,8 +9,6 @@ import headscope as hs
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import HeadscopeError
-from headscope.probes.dependency.heads import probe_dependency
-from headscope.probes.features.attention import probe_features
 from tests.tiny import tiny_scope
 
 TREES = list(Treebank(STORIES, limit=6))
@@ -35,8 +33,8 @@ def overflowing() -> hs.Scope:
     [
         lambda scope: hs.survey(scope, TEXTS, ["entropy"], progress=False),
         lambda scope: hs.survey(scope, TEXTS, ["self_word"], progress=False),
-        lambda scope: probe_dependency(scope, TREES, minimum=1, progress=False),
-        lambda scope: probe_features(scope, TREES, progress=False),
+        lambda scope: hs.probe.dependency(scope, TREES, minimum=1, progress=False),
+        lambda scope: hs.probe.features(scope, TREES, progress=False),
     ],
 )
 def test_attention_that_is_not_a_number_is_refused(overflowing, measure):

@@ -12,6 +12,7 @@ import pytest
 import torch
 from scipy.special import ndtri
 
+import headscope as hs
 from headscope.atlas.collecting.counts import Counts
 from headscope.atlas.profiles import _columns, _query_tokens
 from headscope.checkpoints.change import change_point
@@ -20,7 +21,6 @@ from headscope.errors import FewUnits
 from headscope.grounding.monitors.fit import auroc_interval
 from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
-from headscope.probes.relations.heads import probe_relations
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
 from headscope.statistics.significance import (
@@ -85,7 +85,7 @@ def relation_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
         one, other = chance.permutation(12)[:2]
         span = [(int(starts[at]), int(starts[at]) + len(words[at])) for at in (one, other)]
         found.append(Relation(" ".join(words), span[0], (span[1],), ("",), "planted", "here"))
-    result = probe_relations(
+    result = hs.probe.relations(
         tiny_scope("BertModel"), found, shuffles=39, seed=trial, progress=False
     )
     p = result.heads["p"].to_numpy(float)

@@ -62,9 +62,9 @@ def coreference(
 
     documents = CoreferenceCorpus(data, chosen["bad_data"], limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.probes.coreference.heads import probe_coreference
+    from headscope import probe
 
-    found = probe_coreference(scope, documents, **chosen, output=output, restart=restart)
+    found = probe.coreference(scope, documents, **chosen, output=output, restart=restart)
     shared.say_output(output, "heads", "cases")
     if map_file:
         draw(found.plot(), map_file)

@@ -91,10 +91,10 @@ def dependency(
         for given in (test, train)
     )
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.probes.dependency.heads import probe_dependency
+    from headscope import probe
 
     chosen["restart"] = restart
-    found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen, output=output)
+    found = probe.dependency(scope, dev, scored, minimum=minimum, **names, **chosen, output=output)
     shared.say_output(output, "heads", "cases")
     _draw(scope, found, dev, map_file, drawings)
     _summary(found)
@@ -129,11 +129,11 @@ def _draw(
 def _all_heads(
     scope: Scope, parts: tuple[Iterable[Any], ...], output: Path, chosen: dict[str, Any]
 ) -> None:
-    from headscope.probes.all_heads.run import probe_all_heads
+    from headscope import probe
 
     train, dev, test = parts
     place = beside(output, "probes")
-    whole = probe_all_heads(scope, train, dev, test, **chosen, output=place)
+    whole = probe.all_heads(scope, train, dev, test, **chosen, output=place)
     shared.say_output(place, "heads")
     err.print(f"Word vectors: {whole.vectors}.", highlight=False)
     show_table(whole.summary)

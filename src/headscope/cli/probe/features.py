@@ -48,10 +48,10 @@ def features(
     results: list[Any] = []
     names = [model, other] if other else [model]  # open both before measuring either
     scopes = [open_scope(name, device, dtype, trust_remote_code) for name in names]
-    from headscope.probes.features.attention import probe_features
+    from headscope import probe
 
     for scope, place in zip(scopes, places, strict=True):
-        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad_data=bad_data,
+        results.append(probe.features(scope, sentences, max_tokens=max_tokens, bad_data=bad_data,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
     table = results[0].heads

@@ -49,9 +49,9 @@ def relations(
 
     examples = Relations(data, bad_data, limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.probes.relations.heads import probe_relations
+    from headscope import probe
 
-    found = probe_relations(scope, examples, max_tokens=max_tokens, shuffles=shuffles,
+    found = probe.relations(scope, examples, max_tokens=max_tokens, shuffles=shuffles,
                             seed=seed, bad_data=bad_data, output=output,
                             restart=restart)  # fmt: skip
     say_written(output)

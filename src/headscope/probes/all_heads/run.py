@@ -1,4 +1,4 @@
-"""Probes over all heads at once, beside what can be had without them.
+"""Probes over all heads at once, beside baselines without them.
 
 After Clark et al. 2019, Table 3. Maps are stored once and serve every probe.
 """
@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.identity import data_identity
 from headscope.corpus.treebanks.conllu import Sentence
@@ -23,7 +24,7 @@ from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
 from headscope.probes.all_heads.networks import AttentionProbe, DistancesProbe, WordsProbe
 from headscope.probes.all_heads.training import EPOCHS, Score, carried, fit, right_branching, score
 from headscope.probes.all_heads.vectors import embedding_vectors, glove_vectors
-from headscope.probes.data import Data
+from headscope.probes.data import Data, Trees, trees
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.probe_run import probe_run
 from headscope.probes.random_weights import with_random_weights
@@ -44,7 +45,7 @@ VectorSource = Literal["glove", "embeddings"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllHeadsResult(ProbeResult):
-    """UAS of each probe, and how much each head carries."""
+    """UAS of each probe, and each head's contribution."""
 
     summary: pd.DataFrame  # probe, uas, low, high, words, epochs
     heads: pd.DataFrame  # probe, layer, head, direction, gain
@@ -63,13 +64,14 @@ class AllHeadsResult(ProbeResult):
         return tidy(of, kind=self.kind, measure=named, count=self.sentences.get("dev", 0))
 
 
-def probe_all_heads(
+@checked
+def all_heads(
     scope: Scope,
-    train: Iterable[Sentence],
-    dev: Iterable[Sentence],
-    test: Iterable[Sentence],
+    train: Trees,
+    dev: Trees,
+    test: Trees,
     *,
-    probes: Iterable[str] = PROBES,
+    probes: Iterable[str] | None = None,
     vectors: VectorSource = "glove",
     glove: str | Path | None = None,
     mode: Mode = "mean",
@@ -82,16 +84,41 @@ def probe_all_heads(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> AllHeadsResult:
-    """Train on `train`, stop early by `dev`, score on `test`.
+    """What a learned combination of all heads knows of syntax.
 
-    With an `output` the table is written there and the heads' shares beside it; a run that is
-    stopped goes on with the maps it has read and the epochs it has trained.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    train, dev, test
+        Treebanks to train on, to stop early by, and to score on.
+    probes
+        Which probes to train; all if left out.
+    vectors
+        Word vectors from "glove", or the model's own "embeddings".
+    glove
+        A GloVe text file.
+    epochs
+        The most passes over `train`.
+    mode, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    AllHeadsResult
+        The accuracy of every probe, and what each learned of every head.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> trees = "train.conllu", "dev.conllu", "test.conllu"
+    >>> found = hs.probe.all_heads(hs.load(), *trees, vectors="embeddings")  # doctest: +SKIP
     """
-    wanted = tuple(probes)
+    wanted = PROBES if probes is None else tuple(probes)
     unknown = [name for name in wanted if name not in PROBES]
     if unknown:
         raise BadInput(f"There is no probe {unknown[0]!r}; choose among {', '.join(PROBES)}.")
-    parts = {name: Data(part, limit) for name, part in
+    parts = {name: Data(trees(part, bad_data), limit) for name, part in
              (("train", train), ("dev", dev), ("test", test))}  # fmt: skip
     settings = [wanted, vectors, data_identity(glove), mode, max_tokens, epochs, seed]
     with probe_run(scope, parts.values(), settings, title="All heads",
@@ -124,7 +151,7 @@ def probe_all_heads(
 
 
 class _Work:
-    """The maps that were read, and what each probe reached on them."""
+    """The stored maps, and each probe's score on them."""
 
     def __init__(
         self,
@@ -146,7 +173,7 @@ class _Work:
         self._carriers: list[pd.DataFrame] = []
 
     def stores(self, scope: Scope, name: str) -> dict[str, MapStore]:
-        """All maps of a model; the control meets the same faults again, which count once."""
+        """All maps of a model; the control finds the same faults again, which count once."""
         found = self.faults if name == "maps" else Faults(self.faults.choice)
         self._run.title = f"Reading all maps of {scope.name}"
         return {
@@ -173,7 +200,7 @@ class _Work:
             self._record(name, self._once(name, reached))
 
     def _once(self, name: str, compute: Callable[[], State]) -> State:
-        """What a probe reached, computed unless an earlier run has it."""
+        """A probe's score, computed unless the checkpoint has it."""
         part = self._run.part(f"reached-{name}")
         state = part.recall()
         if state is None:
@@ -192,7 +219,7 @@ class _Work:
         on: dict[str, MapStore],
         wanted: tuple[str, ...],
     ) -> None:
-        """Train and score a probe, or take up what an earlier run has of it."""
+        """Train and score a probe, or resume it from a checkpoint."""
         if name not in wanted:
             return
         probe = make(len(self.layers) * self.heads)

@@ -1,4 +1,4 @@
-"""Coreference heads: which head attends from a mention to what it refers back to.
+"""Coreference heads: which head attends from a mention to its antecedent.
 
 After Clark et al. 2019, section 4.3. Documents alternate between choosing heads and scoring
 them.
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
 from headscope.corpus.coreference.documents import CoreferenceDocument
 from headscope.probes.cases import Cases, against_baseline
 from headscope.probes.coreference.cases import KINDS, Windows, reading_windows
@@ -75,16 +77,17 @@ class CoreferenceResult(ProbeResult):
         return tidy(of, kind=self.kind, measure=named)
 
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
-        """Mentions by themselves ("all", "pronoun") mean their best head's direction, among
+        """A bare kind of mention ("all", "pronoun") means its best head's direction, among
         mentions."""
         name = name or GROUPS[0]
         ways = [f"{name} {direction} among mentions" for direction in DIRECTIONS]
         return self.rows_of_best(ways, name, kind)
 
 
-def probe_coreference(
+@checked
+def coreference(
     scope: Scope,
-    documents: Iterable[CoreferenceDocument],
+    documents: str | Path | Iterable[CoreferenceDocument],
     *,
     windows: Windows = "first",
     mode: Mode = "mean",
@@ -96,14 +99,37 @@ def probe_coreference(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> CoreferenceResult:
-    """Find the best head on every second document and score it on the others.
+    """Which head attends from a mention to what it refers back to.
 
-    With an `output` the table is written there, every head's accuracy and every case beside it,
-    and a run that is stopped goes on.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    documents
+        CoNLL-2012, CoNLL-U with entities, GAP, or "sample".
+    windows
+        The "first" window of every document, or "all".
+    mode, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    CoreferenceResult
+        Every head's accuracy, the best heads scored on the other half of the documents against
+        a rule, and in `cases` every scored mention with what the best heads chose.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.coreference(hs.load(), "sample", limit=2, progress=False)
+    >>> "layer" in found.table
+    True
     """
     faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     longest = length_limit(scope, max_tokens)
+    if isinstance(documents, (str, Path)):
+        documents = CoreferenceCorpus(documents, bad_data)
     data = Data(documents, limit)
     with probe_run(scope, [data], [windows, mode, max_tokens, seed], title="Coreference",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
@@ -199,7 +225,7 @@ def _table(
     tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]], cases: pd.DataFrame, seed: int
 ) -> pd.DataFrame:
     counts = _grouped(tally.counts).astype(float)
-    counts[counts == 0] = np.nan  # a share of nothing is not a number
+    counts[counts == 0] = np.nan  # a share of zero cases is NaN
     low, high = tally.bootstrap.interval(share=True).reshape(2, -1, len(GROUPS))
     if tally.bootstrap.units.max(initial=0) < FEWEST:
         warn_few(int(tally.bootstrap.units.max(initial=0)), "documents")

@@ -6,7 +6,7 @@ scored on another, so that the best of many is not flattered by the choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
 from headscope.probes.cases import Cases, against_baseline
-from headscope.probes.data import Data
+from headscope.probes.data import Data, Trees, trees
 from headscope.probes.dependency.gold import Possessive
 from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
@@ -42,7 +42,7 @@ CASE_COLUMNS = [
     "relation", "sentence", "where", "text", "dependent_at", "dependent", "governor_at",
     "governor", "choice_at", "choice", "right", "baseline_right",
 ]  # fmt: skip
-UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row of their own
+UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", without rows of their own
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,10 +85,11 @@ class DependencyResult(ProbeResult):
         return head_array(rows, self.layers, self.heads_per_layer)
 
 
-def probe_dependency(
+@checked
+def dependency(
     scope: Scope,
-    dev: Iterable[Sentence],
-    test: Iterable[Sentence] | None = None,
+    treebank: Trees,
+    test: Trees | None = None,
     *,
     subtypes: Subtypes = "keep",
     possessive: Possessive = "word",
@@ -102,18 +103,59 @@ def probe_dependency(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> DependencyResult:
-    """Find the best head of every relation on `dev` and score it on `test`.
+    """Which head attends from a word to its syntactic governor, or back, relation by relation.
 
-    Without `test`, every second sentence of `dev` is kept for scoring. `minimum` is the number
-    of scored cases a relation needs for a row in the table (100 in the paper). The paper scores
-    a possessor by what its `'s` attends to: `possessive="marker"`. With an `output` the table is
-    written there and every head's accuracy beside it, and a run that is stopped goes on.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    treebank
+        Sentences with trees: CoNLL-U, plain text (parsed by spaCy), or "sample".
+    test
+        The treebank that the best heads are scored on; every second sentence if left out.
+    subtypes
+        "keep" nsubj:pass apart from nsubj, or "fold" the two.
+    possessive
+        Whether a possessor is scored by its "word" or its "marker".
+    mode
+        Whether the "mean" of a word's pieces or the "first" piece speaks for the word.
+    max_tokens
+        Longer sentences are left out.
+    minimum
+        The number of cases a relation needs.
+    seed
+        Of everything drawn at random.
+    bad_data
+        "skip" and count data that cannot be read, or "refuse" it.
+    limit
+        Only the first sentences.
+    output
+        A .csv or .parquet file to write; a stopped run resumes from it.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+
+    Returns
+    -------
+    DependencyResult
+        The best heads, every head's accuracy on every relation, and `cases`: every scored word
+        with its governor and what its relation's head chose. `summary` compares head and offset
+        case by case; `hidden` lists relations with fewer than `minimum` cases.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.dependency(hs.load(), "sample", limit=8, minimum=1, progress=False)
+    >>> "layer" in found.table
+    True
     """
     if subtypes not in ("keep", "fold"):
         raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
     faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
-    first, second = Data(dev, limit), None if test is None else Data(test, limit)
+    first = Data(trees(treebank, bad_data), limit)
+    second = None if test is None else Data(trees(test, bad_data), limit)
     given = [data for data in (first, second) if data is not None]
     settings = [subtypes, possessive, mode, max_tokens, seed]
     with probe_run(scope, given, settings, title="Dependencies",
@@ -133,7 +175,7 @@ def probe_dependency(
         picks = _choose(chooser, subtypes, scope.layer_numbers[kind])
         scorer = DependencyTally(layers, heads, [pick.head for pick in picks], seed, possessive)
         read(1, scorer, "words to score")
-        for data in (first, *(() if second is None or test is dev else (second,))):
+        for data in (first, *(() if second is None or test is treebank else (second,))):
             data.faults_into(faults)
         every = of_layers(_every_head(scorer, picks), scope.layer_numbers[kind])
         cases = case_table(scorer.cases, [pick.relation for pick in picks])

@@ -1,4 +1,4 @@
-"""How much attention goes to linguistic features, from everywhere and from [CLS] at the end.
+"""How much attention goes to linguistic features, from all tokens and from the last [CLS].
 
 After Kovaleva et al. 2019, sections 4.4 and 4.5. A feature's score in a head is the mean, over
 the sentences that have the feature, of the largest column mean among its words; sentences
@@ -8,7 +8,7 @@ paper's, for Penn and universal tags and for Stanford, ClearNLP and universal re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call, Kind
+from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.probes.data import Data
+from headscope.probes.data import Data, Trees, trees
 from headscope.probes.passes import (
     PAPER_LENGTH,
     WordBatch,
@@ -76,7 +77,7 @@ def subject_verb_pairs(sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def noun_pronoun_pairs(sentence: Sentence) -> list[tuple[int, int]]:
-    """Every (noun, pronoun) of a sentence; which belong together is not annotated."""
+    """Every (noun, pronoun) of a sentence; which corefer is not annotated."""
     nouns, pronouns = words_with("noun", sentence), words_with("pronoun", sentence)
     return [(noun, pronoun) for noun in nouns for pronoun in pronouns]
 
@@ -122,9 +123,10 @@ class FeaturesResult(ProbeResult):
         return tidy(of, kind=self.kind, measure=of["measure"] + ": " + of["feature"])
 
 
-def probe_features(
+@checked
+def features(
     scope: Scope,
-    sentences: Iterable[Sentence],
+    treebank: Trees,
     *,
     max_tokens: int | None = PAPER_LENGTH,
     bad_data: Choice = "skip",
@@ -133,11 +135,30 @@ def probe_features(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> FeaturesResult:
-    """Attention to features, between subjects and verbs, and from [CLS] in the last layer.
+    """How much attention goes to nouns, verbs, subjects, objects, negation and special tokens.
 
-    With an `output` the table is written there, and a run that is stopped goes on.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    treebank
+        Sentences with trees: CoNLL-U, plain text (parsed by spaCy), or "sample".
+    max_tokens, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    FeaturesResult
+        Every head's attention to every feature.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.features(hs.load(), "sample", limit=4, progress=False)
+    >>> "layer" in found.table
+    True
     """
-    faults, data = Faults(bad_data), Data(sentences, limit)
+    faults, data = Faults(bad_data), Data(trees(treebank, bad_data), limit)
     with probe_run(scope, [data], [max_tokens], title="Features",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
         sums, part = _FeatureSums(scope), run.part("sums")

@@ -18,7 +18,9 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.capture import Call, Kind
+from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Fault, Faults
+from headscope.corpus.relations.corpus import Relations
 from headscope.corpus.relations.examples import Relation, Span
 from headscope.errors import BadInput
 from headscope.probes.data import Data
@@ -50,7 +52,7 @@ SURE = 24  # texts kept for drawings
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RelationsResult(ProbeResult):
-    """A score for every head and variant, and what chance would give."""
+    """A score for every head and variant, and the score by chance."""
 
     heads: pd.DataFrame  # variant, layer, head, score, percentile, null, excess, lift, p
     examples: list[tuple[Relation, float]]  # the texts where the best head is surest
@@ -74,12 +76,13 @@ class RelationsResult(ProbeResult):
         return rows.nlargest(n, "score").reset_index(drop=True)
 
 
-def probe_relations(
+@checked
+def relations(
     scope: Scope,
-    relations: Iterable[Relation],
+    examples: str | Path | Iterable[Relation],
     *,
-    max_tokens: int | None = None,
     shuffles: int = SHUFFLES,
+    max_tokens: int | None = None,
     seed: int = 0,
     bad_data: Choice = "skip",
     limit: int | None = None,
@@ -87,13 +90,35 @@ def probe_relations(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> RelationsResult:
-    """Score every head; the null moves both spans, kept apart, about the same text.
+    """Which head links a target and its elements, such as a frame and its roles.
 
-    With an `output` the table is written there, and a run that is stopped goes on.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    examples
+        JSONL with text, target and elements, a FrameNet folder, or "sample".
+    shuffles
+        How many displaced corpora the null distribution is made of.
+    max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    RelationsResult
+        Every head's score, and its probability by chance.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.relations(hs.load(), "sample", limit=8, shuffles=9, progress=False)
+    >>> "layer" in found.table
+    True
     """
     if shuffles < 1:
         raise BadInput(f"The null needs at least 1 shuffle, not {shuffles}.")
-    faults, data = Faults(bad_data), Data(relations, limit)
+    opened = Relations(examples, bad_data) if isinstance(examples, (str, Path)) else examples
+    faults, data = Faults(bad_data), Data(opened, limit)
     longest = length_limit(scope, max_tokens) if max_tokens or scope.max_tokens else None
     with probe_run(scope, [data], [longest, shuffles, seed], title="Relations",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
@@ -135,7 +160,7 @@ class _Scores:
         self._batches = self._texts = self.count = 0
 
     def places(self, group: list[Relation]) -> tuple[Batch, list[Places | None]]:
-        """The group as tokens, and where the spans of each text lie."""
+        """The group as tokens, and the positions of each text's spans."""
         for one in group:
             if not isinstance(one, Relation):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise BadInput(f"The examples are relations; one is of type {type(one).__name__}.")
@@ -215,7 +240,7 @@ class _Scores:
         )
 
     def restore(self, state: State | None) -> int:
-        """Go on from a state; how many batches it has done."""
+        """Resume from a state; returns how many batches it has done."""
         if state is not None:
             at = state.position
             self._batches, self._texts, self.count = at["batches"], at["texts"], at["count"]
@@ -260,7 +285,7 @@ def _scores(weights: NDArray[np.float32], elements: Sequence[NDArray[np.intp]],
 def _moved(
     places: Places, tokens: Tokens, shuffles: int, generator: np.random.Generator
 ) -> list[Places]:
-    """The same numbers of pieces, put anywhere beside the specials without overlapping."""
+    """The same numbers of pieces at random positions, without overlap or special tokens."""
     elements, target = places
     inside = np.flatnonzero(tokens.content)
     size = sum(map(len, elements)) + len(target)

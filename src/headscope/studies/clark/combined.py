@@ -8,7 +8,7 @@ import pandas as pd
 
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.probes.all_heads.run import probe_all_heads
+from headscope.probes.all_heads.run import all_heads
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.pieces import Section
 
@@ -22,7 +22,7 @@ def probes(section: Section, inputs: ClarkInputs, run: Run) -> None:
 
     def compute() -> pd.DataFrame:
         train, dev, test = _parts(inputs)
-        found = probe_all_heads(
+        found = all_heads(
             inputs.scope, train, dev, test, output=run.place("all_heads.parquet"),
             progress=run.show,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from headscope.corpus.coreference.corpus import CoreferenceCorpus
-from headscope.probes.coreference.heads import probe_coreference
+from headscope.probes.coreference.heads import coreference as probe_coreference
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.pieces import Section
 

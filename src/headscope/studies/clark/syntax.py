@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.probes.dependency.heads import probe_dependency
+from headscope.probes.dependency.heads import dependency as probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
 from headscope.studies.clark.inputs import ClarkInputs, reference
 from headscope.studies.pieces import Section

@@ -96,10 +96,10 @@ def sentences(inputs: KovalevaInputs) -> tuple[str, Iterable[Sentence]] | None:
 
 
 def _probe(scope: Any, parsed: Iterable[Sentence], name: str, run: Run) -> Any:
-    from headscope.probes.features.attention import probe_features
+    from headscope.probes.features.attention import features
 
     output = run.place(f"features_{name}.probe.parquet")
-    return probe_features(scope, parsed, output=output, progress=run.show).heads
+    return features(scope, parsed, output=output, progress=run.show).heads
 
 
 def _best(rows: Any) -> Any:

@@ -57,9 +57,9 @@ def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
 
 def _probe(inputs: KovalevaInputs, path: Any, run: Run) -> Any:
     from headscope.corpus.relations.corpus import Relations
-    from headscope.probes.relations.heads import probe_relations
+    from headscope.probes.relations.heads import relations
 
-    relations = Relations(path, limit=inputs.limit)
-    return probe_relations(
-        inputs.scope, relations, output=run.place("frames.probe.parquet"), progress=run.show
+    examples = Relations(path, limit=inputs.limit)
+    return relations(
+        inputs.scope, examples, output=run.place("frames.probe.parquet"), progress=run.show
     ).heads
