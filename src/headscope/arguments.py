@@ -40,6 +40,15 @@ def need_survey(given: object) -> None:
         )
 
 
+def shown(value: object) -> str:
+    """A value as an error names it: on one line, and a long one by its type."""
+    try:
+        text = repr(value)
+    except Exception:
+        return type(value).__name__
+    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
+
+
 def need_items(given: object, what: str) -> None:
     """An iterable of items; text and bytes do not count."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
@@ -49,7 +58,7 @@ def need_items(given: object, what: str) -> None:
 def need_list(given: object, name: str, example: str) -> None:
     """Several values; passing a single one is a common slip."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
-        raise BadInput(f"{name}= is a list such as {example}, not {given!r}.")
+        raise BadInput(f"{name}= is a list such as {example}, not {shown(given)}.")
 
 
 def need_kind(given: object, kind: type, name: str, what: str) -> None:
@@ -63,6 +72,17 @@ def need_path(given: object) -> Path:
     if not isinstance(given, (str, os.PathLike)):
         raise BadInput(f"Give the name of a file, not {type(given).__name__}.")
     return Path(given)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def need_whole_characters(text: str, what: str) -> None:
+    """Text without lone surrogates, which no file or tokenizer takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"Character {error.start} of {what} is half a character (a lone surrogate); "
+            "decode the text as UTF-8 again, or remove it."
+        ) from error
 
 
 def is_empty(given: object) -> bool:
@@ -82,13 +102,13 @@ def is_whole(given: object) -> bool:
 def need_number(given: object, what: str) -> None:
     """A whole number; True does not count."""
     if not is_whole(given):
-        raise BadInput(f"{what} is a whole number, not {given!r}.")
+        raise BadInput(f"{what} is a whole number, not {shown(given)}.")
 
 
 def need_real(given: object, name: str) -> None:
     """A number, or None."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, Real)):
-        raise BadInput(f"{name}= must be a number, not {given!r}.")
+        raise BadInput(f"{name}= must be a number, not {shown(given)}.")
 
 
 def need_seed(given: object) -> None:
@@ -103,9 +123,9 @@ def need_count(given: object, name: str) -> None:
     if given is None:
         return
     if not is_whole(given):
-        raise BadInput(f"{name}= is a whole number, not {given!r}.")
+        raise BadInput(f"{name}= is a whole number, not {shown(given)}.")
     count = operator.index(cast(SupportsIndex, given))
     if count < 1:
-        raise BadInput(f"{name}= is at least 1, not {given!r}.")
+        raise BadInput(f"{name}= is at least 1, not {shown(given)}.")
     if count > MOST_COUNT:
-        raise BadInput(f"{name}= is at most {MOST_COUNT:,}, not {given!r}.")
+        raise BadInput(f"{name}= is at most {MOST_COUNT:,}, not {shown(given)}.")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
+from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -22,12 +24,15 @@ from headscope.arguments import (
     need_scope,
     need_seed,
     need_survey,
+    need_whole_characters,
+    shown,
 )
 from headscope.errors import BadInput
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 Kind = TypeVar("Kind", bound=type)
+LONGEST_NAME = 255  # bytes, in all common file systems
 
 
 class _Rule(NamedTuple):
@@ -40,7 +45,8 @@ def _is_truth(given: Any) -> bool:
 
 
 def _listed(given: Any) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray))
+    one = isinstance(given, (str, bytes, bytearray)) or getattr(given, "ndim", 1) == 0
+    return isinstance(given, Iterable) and not one
 
 
 def _kind_of(*kinds: type) -> Callable[[Any], bool]:
@@ -113,10 +119,10 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Found:
         try:
-            given = signature.bind(*args, **named).arguments
+            bound = signature.bind(*args, **named)
         except TypeError:
             return function(*args, **named)  # Python's own sentence
-        for name, value in given.items():
+        for name, value in bound.arguments.items():
             if name == "seed" and value is not None:
                 need_seed(value)
             elif name in ("n", "copies"):
@@ -126,10 +132,30 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
             rule = rules.get(name)
             if rule is not None and not any(_fits(one, value) for one in rule):
                 said = " or ".join(dict.fromkeys(one.said for one in rule if one.said != "None"))
-                raise BadInput(f"{name}= is {said}, not {_shown(value)}.")
-        return function(*args, **named)
+                raise BadInput(f"{name}= is {said}, not {shown(value)}.")
+            if rule is not None and isinstance(value, (str, os.PathLike)):
+                _need_usable(name, value, any(one.said == "a path" for one in rule))
+            elif rule is not None and _NAMES["int"] in rule and is_whole(value):
+                whole: Any = value
+                bound.arguments[name] = operator.index(whole)  # pandas takes no tensor
+            elif _is_truth(value):
+                bound.arguments[name] = bool(value)
+        return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _need_usable(name: str, value: Any, is_path: bool) -> None:
+    """Text that can be written, or a name that a file can have."""
+    if not is_path:
+        need_whole_characters(value, f"{name}=")
+        return
+    try:
+        longest = max(len(os.fsencode(part)) for part in ("", *Path(value).parts))
+    except UnicodeEncodeError:
+        longest = LONGEST_NAME + 1
+    if "\0" in os.fspath(value) or longest > LONGEST_NAME:
+        raise BadInput(f"{name}= is no name that a file can have: {shown(value)}.")
 
 
 def _fits(rule: _Rule, value: Any) -> bool:
@@ -137,14 +163,6 @@ def _fits(rule: _Rule, value: Any) -> bool:
         return bool(rule.fits(value))
     except Exception:  # text is not an index, and an array is not one number
         return False
-
-
-def _shown(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception:
-        return type(value).__name__
-    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
 
 
 @functools.cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import io
 import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import torch
 
 import headscope as hs
 from tests.cli_page import commands
@@ -52,6 +55,9 @@ def ordinary() -> list[Any]:
     return [
         0, 1, -1, 5, 2.5, "5", "text", "", None, True, [], ["text"], (0, 1), [0], {}, {"a": 1},
         np.arange(3), np.float32(0.5), Path("nowhere"), "nowhere.txt", b"bytes", float("nan"),
+        np.False_, np.str_("the"), torch.tensor(1), torch.ones(2, 2), pd.DataFrame({"text": ["a"]}),
+        pd.Series(["the cat"]), iter(["the cat"]), io.StringIO("the cat"), {0}, range(2), object(),
+        len, [("the cat", "a dog")], "\ud800", "a\0b", "the " * 400, "\n", 1 + 2j, slice(2),
     ]  # fmt: skip
 
 
@@ -64,6 +70,7 @@ FITTING: dict[str, list[Any]] = {
     "Sequence": [[], [0], ["text"], [(0, 0)], [(0, 99)], [[1]], [None], ["the", "cat"]],
     "tuple": [(), (0,), (0, 1), (1, 0), (-1, 99), ("a", "b")],
     "Path": ["nowhere.txt", "o.csv", "o.parquet", "o.svg", "o.html", ".", "missing/o.csv"],
+    "Callable": [lambda *given, **named: None, lambda given: given],
 }
 
 
@@ -135,7 +142,9 @@ def calls(known: Known, count: int, seed: int) -> Iterator[tuple[str, Any, dict[
             if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and one.name != "workers"
         ]
         given = {one.name: sound[one.name] for one in taken if one.name in sound}
-        odd = chance.sample(taken, min(len(taken), chance.randint(1, 2)))
+        # half of the calls keep what makes them sound, and come further
+        free = [one for one in taken if one.name not in given] if chance.random() < 0.5 else []
+        odd = chance.sample(free or taken, min(len(free or taken), chance.randint(1, 2)))
         for one in [*odd, *(one for one in taken if one.default is one.empty)]:
             if one in odd or one.name not in given:
                 near = fitting(str(one.annotation)) if chance.random() < 0.7 else []

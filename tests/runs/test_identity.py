@@ -15,6 +15,7 @@ import headscope as hs
 from headscope.corpus.identity import corpus_identity
 from headscope.errors import BadInput
 from headscope.patterns.over_corpus import map_kind_shares, pattern_scores
+from headscope.runs import describe
 from tests.runs.kinds import TEXTS
 from tests.tiny import tiny_scope
 
@@ -96,6 +97,15 @@ def test_rows_of_a_frame_are_told_apart_by_every_cell() -> None:
     pair = pd.DataFrame({"text": ONE, "text_pair": OTHER})
     seen = {corpus_identity(pair), corpus_identity(pair[["text"]]), corpus_identity(pair[::-1])}
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    "make", [lambda words: np.array(words, object), pd.Series, lambda words: pd.DataFrame(words)]
+)
+def test_words_in_arrays_and_frames_are_told_apart_in_settings_too(make: Any) -> None:
+    words = ["a"] * 200
+    one, again, other = make(words), make(list(words)), make([*words[:100], "b", *words[101:]])
+    assert describe({"given": one}) == describe({"given": again}) != describe({"given": other})
 
 
 def test_long_arrays_are_told_apart_in_their_middle() -> None:

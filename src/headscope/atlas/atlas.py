@@ -64,7 +64,8 @@ class Atlas(HeadResult):
         """One of the file's tables, by name."""
         if name not in self._tables:
             if self._store is None or name not in self._store.names:
-                raise BadInput(f"This atlas has no table {name!r}; {_WHY.get(name, '')}".rstrip())
+                there = f"it has {', '.join(self.names)}."
+                raise BadInput(f"This atlas has no table {name!r}; {_WHY.get(name, there)}")
             self._tables[name] = self._store.table(name)
         return self._tables[name]
 

@@ -1,7 +1,7 @@
-"""Identity: what decides a run's result, so that one run goes on only where it is the same.
+"""Identity: what decides a run's result; a run resumes only with the same identity.
 
-A model is known by its weights, its configuration and its tokenizer, never by the name of the
-folder it was saved in: `runA/checkpoint-500` and `runB/checkpoint-500` are two models.
+A model is identified by its weights, configuration and tokenizer, not by its folder's name:
+`runA/checkpoint-500` and `runB/checkpoint-500` are two models.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-# of a configuration: where a model lies and what saved it say nothing of what it computes
+# of a configuration: a model's path and the version that saved it do not change its results
 INCIDENTAL = ("_name_or_path", "name_or_path", "transformers_version")
 
 
 class ScopeLike(Protocol):
-    """What of a scope decides its attention."""
+    """The attributes of a scope that decide its attention."""
 
     @property
     def model(self) -> Any: ...
@@ -33,13 +33,13 @@ class ScopeLike(Protocol):
 
 
 class Fingerprint:
-    """A running digest of texts, to be asked at any moment."""
+    """A running digest of texts."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
 
     def add(self, *parts: str | bytes | None) -> None:
-        """One item; its parts are told apart from each other and from the next item."""
+        """Add one item; its parts are separated from each other and from the next item."""
         for part in parts:
             data = part if isinstance(part, bytes) else _bytes(part)
             self._digest.update(len(data).to_bytes(8, "little") + data)
@@ -51,7 +51,7 @@ class Fingerprint:
 
 
 def fingerprint(items: Iterable[object]) -> str:
-    """The digest of texts, arrays, rows, dataclasses: of the content of each, in order."""
+    """The digest of the contents of texts, arrays, rows and dataclasses, in order."""
     digest = Fingerprint()
     for item in items:
         digest.add(item if isinstance(item, (str, bytes)) else json.dumps(describe(item)))
@@ -59,7 +59,7 @@ def fingerprint(items: Iterable[object]) -> str:
 
 
 def scope_identity(scope: ScopeLike) -> dict[str, Any]:
-    """The model, its tokenizer and the edits under which it runs."""
+    """The identity of a model, its tokenizer and its edits."""
     return {
         "model": model_fingerprint(scope.model),
         "tokenizer": tokenizer_fingerprint(scope.tokenizer),
@@ -68,7 +68,7 @@ def scope_identity(scope: ScopeLike) -> dict[str, Any]:
 
 
 def model_fingerprint(model: nn.Module) -> str:
-    """Names, shapes, types and all values of the parameters and buffers, and the configuration.
+    """A digest of the parameters and buffers (names, shapes, types, values) and the configuration.
 
     A checksum of each tensor runs at several gigabytes a second: a fraction of opening the model.
     """
@@ -94,8 +94,8 @@ def model_fingerprint(model: nn.Module) -> str:
 
 
 def _quantised_parts(model: nn.Module, name: str, weight: Tensor) -> list[Tensor] | None:
-    """The plain tensors of a quantised parameter: its small numbers and their scales, of which
-    some are neither parameters nor buffers of the model; None for a plain parameter."""
+    """The plain tensors of a quantised parameter, its small numbers and their scales, some of which
+    are neither parameters nor buffers of the model; None for a plain parameter."""
     flatten: Any = getattr(weight, "__tensor_flatten__", None)  # torchao, quanto
     if flatten is not None:
         return [
@@ -109,22 +109,22 @@ def _quantised_parts(model: nn.Module, name: str, weight: Tensor) -> list[Tensor
         return _four_bits(model, name, weight, state)
     if type(weight).__name__ == "Int8Params":
         module: Any = model.get_submodule(name.rpartition(".")[0])
-        scales: Any = getattr(weight, "SCB", None)  # the layer takes them over when it is first run
+        scales: Any = getattr(weight, "SCB", None)  # the layer moves them on its first run
         return [weight.data, module.state.SCB if scales is None else scales]
     return None
 
 
 def _four_bits(model: nn.Module, name: str, weight: Tensor, state: Any) -> list[Tensor]:
-    """bitsandbytes' bytes and scales, the same before a processor packs them and after.
+    """bitsandbytes' bytes and scales, equal before and after a processor packs them.
 
-    Packing rounds the scales to bfloat16 and puts both in another order.
+    Packing rounds the scales to bfloat16 and reorders both.
     """
     import torch
 
     scales: Any = state.absmax
     if getattr(state, "packing_format_for_cpu", False):
         layer = copy.deepcopy(model.get_submodule(name.rpartition(".")[0]))
-        own: Any = layer.state_dict()[name.rpartition(".")[2]]  # unpacked where it is saved
+        own: Any = layer.state_dict()[name.rpartition(".")[2]]  # saving unpacks it
         return [own.reshape(-1), scales.T.reshape(-1)]
     if state.nested:
         from bitsandbytes.functional import dequantize_blockwise  # pyright: ignore
@@ -134,7 +134,7 @@ def _four_bits(model: nn.Module, name: str, weight: Tensor, state: Any) -> list[
 
 
 def _fetched(model: nn.Module, name: str, weight: Tensor) -> Tensor:
-    """The values of a parameter, also where accelerate keeps them elsewhere between passes."""
+    """The values of a parameter, even if accelerate offloads them between passes."""
     if not weight.is_meta:
         return weight
     holder, _, own_name = name.rpartition(".")
@@ -143,12 +143,12 @@ def _fetched(model: nn.Module, name: str, weight: Tensor) -> Tensor:
         try:
             return one.weights_map[own_name]
         except (AttributeError, KeyError, TypeError):
-            continue  # another kind of hook, or one that keeps other weights
+            continue  # another kind of hook, or one for other weights
     return weight
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """The rules and the vocabulary; how texts were last cut and padded is no part of them."""
+    """A digest of the rules and the vocabulary, without the last truncation and padding."""
     if tokenizer is None:
         return ""
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -162,7 +162,7 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def describe(value: Any) -> Any:
-    """A value as JSON that differs whenever the value does; arrays stand as their checksum."""
+    """A value as JSON that differs if the value does; arrays are replaced by their checksum."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -175,13 +175,19 @@ def describe(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(json.dumps(describe(one)) for one in value)  # pyright: ignore
     array: Any = value
+    if hasattr(array, "columns") and hasattr(array, "to_numpy"):  # a data frame
+        return [describe(list(array.columns)), describe(array.to_numpy())]
     if hasattr(array, "shape") and hasattr(array, "dtype"):
+        if hasattr(array, "to_numpy"):
+            array = array.to_numpy()
+        if getattr(array.dtype, "hasobject", False):  # words, whose bytes are addresses
+            return describe(array.tolist())
         return [str(tuple(array.shape)), str(array.dtype), _checksum(array)]
     return repr(array)
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Which entries of two identities are not the same."""
+    """Which entries of two identities differ."""
     return [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
 
 

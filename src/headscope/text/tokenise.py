@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.arguments import need_whole_characters, shown
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encodings import Encodings, encode
 from headscope.text.spelling import Vocabulary
@@ -182,7 +183,8 @@ def _texts_of(text: Text, pair: Text | None) -> _Texts:
 def _as_string(text: Text) -> tuple[str, Spans | None]:
     """A text, and its words as spans when it came as a list of words."""
     if isinstance(text, str):
-        return _encodable(text), None
+        need_whole_characters(text, "the text")
+        return text, None
     is_frame = hasattr(text, "columns")  # whose items are the names of its columns
     if isinstance(text, bytes | Mapping) or not hasattr(text, "__iter__") or is_frame:
         raise BadInput(
@@ -191,12 +193,18 @@ def _as_string(text: Text) -> tuple[str, Spans | None]:
         )
     spans: Spans = []
     place = 0
-    for word in text:
+    try:
+        words = list(text)  # a generator is read once
+    except TypeError as error:  # an array or a tensor of one number
+        raise BadInput(f"A text is a string or a list of words, not {shown(text)}.") from error
+    for word in words:
         if not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise BadInput(f"A list of words holds strings; one of these is {_described(word)}.")
         spans.append((place, place + len(word)))
         place += len(word) + 1
-    return _encodable(" ".join(text)), spans
+    whole = " ".join(words)
+    need_whole_characters(whole, "the text")
+    return whole, spans
 
 
 def _described(value: object) -> str:
@@ -205,17 +213,6 @@ def _described(value: object) -> str:
     if isinstance(value, bytes):
         return "bytes, which have to be decoded first: text.decode('utf-8')"
     return f"of type {type(value).__name__}"
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"Character {error.start} of the text is half a character (a lone surrogate); "
-            "decode the text as UTF-8 again, or remove it."
-        ) from error
-    return text
 
 
 def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from headscope.arguments import is_whole, shown
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.inputs.decoder_text import encode_both
@@ -127,9 +129,12 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
     """The answer's number, or those of two answers to compare; the likeliest if none is given."""
     if target is None:
         return [int(logits.argmax())]
-    several: Any = [target] if isinstance(target, str | int) else target
+    several: Any = [target] if isinstance(target, str) or is_whole(target) else target
     if not isinstance(several, Sequence) or len(several) not in (1, 2):
         raise BadInput("A target is one token, or two to compare: ('Paris', 'London').")
+    for one in several:
+        if one is not None and not isinstance(one, str) and not is_whole(one):
+            raise BadInput(f"A target is a token or its number, not {shown(one)}.")
     of_words = asked.output_layer is not None
     named = token_id if of_words else _class_id
     ids = [int(logits.argmax()) if one is None else named(scope, one) for one in several]
@@ -148,8 +153,8 @@ def check_answers(ids: Sequence[int], count: int) -> None:
 
 def token_id(scope: Scope, word: str | int) -> int:
     """The single token of a word: as spelled within a text, else as written, else as a piece."""
-    if isinstance(word, int):
-        return int(word)
+    if not isinstance(word, str):
+        return operator.index(word)
     spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
     tried = [scope.tokenizer(one, add_special_tokens=False)["input_ids"] for one in spaced]
     for ids in tried:
@@ -168,8 +173,8 @@ def token_id(scope: Scope, word: str | int) -> int:
 
 
 def _class_id(scope: Scope, target: str | int) -> int:
-    if isinstance(target, int):
-        return target
+    if not isinstance(target, str):
+        return operator.index(target)
     names = classes_of(scope)
     for at, name in names.items():
         if name.lower() == target.lower():

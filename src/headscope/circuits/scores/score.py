@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import torch
 from torch import Tensor
 
-from headscope.arguments import need_count, need_scope
+from headscope.arguments import need_count, need_scope, shown
 from headscope.capture import Call, Kind
 from headscope.circuits.scores.all_keys import QueryScores, all_keys
 from headscope.circuits.scores.decompose import written
@@ -259,7 +259,7 @@ def check_head(scope: Scope, kind: Kind, layer: int, head: int) -> None:
 def _position(at: int, tokens: Tokens, side: str) -> int:
     count = len(tokens)
     if isinstance(at, bool) or not isinstance(at, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"A {side} is the position of a token, a whole number, not {at!r}.")
+        raise BadInput(f"A {side} is the position of a token, a whole number, not {shown(at)}.")
     if not -count <= at < count:
         raise BadInput(f"There is no token {at}; the text has tokens 0 to {count - 1}.")
     return at % count

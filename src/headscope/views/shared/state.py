@@ -139,7 +139,7 @@ def _converted(name: str, value: Any, kind: Any, *, strict: bool = True) -> Any:
     plain = value.tolist() if hasattr(value, "tolist") else value  # numpy's numbers and arrays
     try:
         found = msgspec.convert(plain, kind, strict=strict)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise BadInput(f"{name} is {_said(kind)}, not {str(value)[:80]!r}.") from error
     if isinstance(found, float) and not isfinite(found):
         raise BadInput(f"{name} is a number, not {value!r}.")
