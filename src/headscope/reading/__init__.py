@@ -1,4 +1,4 @@
-"""Readings: tokens and attention with named axes, made by a scope, kept and given back."""
+"""Readings: tokens and attention with named axes, made by a scope, saved and opened."""
 
 from headscope.reading.opening import load
 from headscope.reading.part import Part

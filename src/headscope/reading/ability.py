@@ -1,8 +1,8 @@
-"""What a family cannot do: tried once per model, on a few tokens, and refused in a sentence.
+"""What a family cannot do: tried once per model, on a few tokens, and reported as an error.
 
-An error in the trial is a refusal. An error in the call itself is never caught: it is a bug. Which
-families refuse what is written down in `tests/contracts/refused.py`, so that a bug cannot pass for
-a refusal.
+An error in the trial is a refusal. An error in the call itself is never caught: it is a bug.
+`tests/contracts/refused.py` lists which families refuse what, so that a bug cannot pass as a
+refusal.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Ability(Generic[T]):
-    """Something that functions need of a model, such as a stack that runs from the middle."""
+    """A requirement of functions on a model, such as a stack that runs from the middle."""
 
-    functions: tuple[str, ...]  # that need it
+    functions: tuple[str, ...]  # the functions that need it
     done: str  # "patched": what cannot be done with a model that lacks it
-    trial: Callable[[Scope], T]  # what it finds is kept with the model
+    trial: Callable[[Scope], T]  # its result is cached with the model
     _known: WeakKeyDictionary[nn.Module, T | str] = field(
         default_factory=lambda: WeakKeyDictionary[nn.Module, Any](), init=False, repr=False
     )
 
     def of(self, scope: Scope) -> T:
-        """What the trial found; raises its refusal."""
+        """The trial's result; raises its refusal."""
         found = self._found(scope)
         if isinstance(found, str):
             raise HeadscopeError(found)
         return found
 
     def refusal(self, scope: Scope) -> str | None:
-        """Why the model cannot do it; None where it can."""
+        """Why the model cannot do it; None if it can."""
         found = self._found(scope)
         return found if isinstance(found, str) else None
 

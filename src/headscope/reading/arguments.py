@@ -1,4 +1,4 @@
-"""What callers may ask of a reading; what cannot be meant is refused before the model runs."""
+"""Checks of a reading's arguments before the model runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
         return
     if isinstance(layers, (int, str)):
         raise BadInput(f"layers is a list of layer numbers, such as layers=[{layers}].")
-    given: Any = layers  # whatever a caller hands over
+    given: Any = layers  # any argument of the caller
     if not isinstance(given, Collection) or not len(given):
         raise BadInput("layers is a list of at least one layer number, such as layers=[0].")
     if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in layers):
@@ -31,7 +31,7 @@ def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
 
 
 def check_targets(scope: Scope, targets: Sequence[Text | None] | None) -> None:
-    """Only a decoder that looks at an encoder reads a target."""
+    """Only a decoder with an encoder reads a target."""
     if scope.encoder_decoder or targets is None or all(one is None for one in targets):
         return
     raise BadInput(
@@ -47,7 +47,7 @@ def check_pairs_and_targets(pairs: Sequence[Any], targets: Sequence[Any]) -> Non
 
 
 def named_layers(numbers: Sequence[int]) -> str:
-    """0 to 11, or 1, 3, 5 where a model has attention in some layers only."""
+    """0 to 11, or 1, 3, 5 if only some layers have attention."""
     if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
@@ -56,7 +56,7 @@ def named_layers(numbers: Sequence[int]) -> str:
 def check_alone(
     text: object, text_pair: object, target: object, image: object, audio: object
 ) -> str | None:
-    """Beside a picture or a sound stands one text at most."""
+    """With a picture or a sound, at most one text may be passed."""
     if image is not None and audio is not None:
         raise BadInput(
             "Give a picture or a sound, not both; headscope reads one of them at a time."
@@ -69,7 +69,7 @@ def check_alone(
 
 
 def check_no_text(**others: object) -> None:
-    """A conversation is all that is read."""
+    """With a conversation, no text may be passed."""
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise BadInput(f"Messages cannot be combined with {given[0]}; leave it out.")

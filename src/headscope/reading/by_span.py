@@ -45,7 +45,7 @@ def by_span(
     summing = members.T.astype(np.float32)  # s n
     found = np.full((len(part.numbers), part.heads, len(groups), len(spans)), np.nan, np.float32)
     for at, layer in enumerate(part.layers):
-        for head in range(layer.shape[0]):  # one at a time: a long text's maps are large
+        for head in range(layer.shape[0]):  # one head at a time: a long text's maps are large
             mass = layer.head_weights(slice(head, head + 1), rows)[0] @ summing
             found[at, head] = np.add.reduceat(mass, starts, axis=0) / np.array(sizes)[:, None]
     return xr.DataArray(
@@ -63,7 +63,7 @@ def by_span(
 
 
 def tokens_in(tokens: Tokens, span: Span) -> NDArray[np.bool_]:
-    """The tokens of a span: those of which more than half of the characters lie in it."""
+    """The tokens of a span: those with more than half of their characters in it."""
     start, stop = tokens.spans[:, 0], tokens.spans[:, 1]
     inside = np.minimum(stop, span.stop) - np.maximum(start, span.start)
     length = stop - start

@@ -1,7 +1,7 @@
-"""What may be wrong with a reading, told by checks that cost next to nothing.
+"""Warnings about a reading, by quick checks.
 
-Each is one sentence. What is known of the model and the text is noted when a reading is made and
-kept with it; its numbers are looked at when somebody asks.
+Each is one sentence. Warnings about the model and the text are stored with the reading; its numbers
+are checked on request.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from headscope.reading.scope import Scope
     from headscope.text.tokens import Tokens
 
-NOTED = "warnings"  # under which name a reading's metadata keeps them
-_TOLERANCE = 2e-2  # half precision rounds a row of a thousand weights by as much
+NOTED = "warnings"  # their key in a reading's metadata
+_TOLERANCE = 2e-2  # rounding of a row of a thousand weights in half precision
 _MOST = 0.5  # unknown tokens
 PADDED = 5  # tokens of padding in a trial
 
 
 def model_warnings(scope: Scope) -> list[str]:
-    """What is known of a model before it has read anything."""
+    """Warnings about a model before it reads anything."""
     missing = untrained_weights(scope.model)
     found = _path_warnings(scope)
     if not missing:
@@ -47,7 +47,7 @@ def model_warnings(scope: Scope) -> list[str]:
 
 
 def _path_warnings(scope: Scope) -> list[str]:
-    """Falcon with ALiBi: transformers' two codes of the family do not compute the same."""
+    """Falcon with ALiBi: transformers' two implementations compute different results."""
     if "description" not in scope.shared or scope.description.read_as_run:
         return []
     return [
@@ -77,10 +77,10 @@ def _padding_shows(scope: Scope) -> bool:
     longer["attention_mask"] = torch.cat([torch.ones_like(ids), torch.zeros_like(empty)], 1)
     try:
         alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
-    except HeadscopeError:  # it runs on inputs of its own alone, of which nothing is known here
+    except HeadscopeError:  # it needs special inputs, which are unknown here
         return False
-    # few bits round each text by its own largest numbers, padding or not: attention moves by up
-    # to some hundredths, as the half-precision tolerance of other trials allows
+    # few bits round each text by its own largest numbers, with or without padding: attention
+    # changes by up to some hundredths, within the half-precision tolerance of other trials
     least = 5e-2 if getattr(scope.model, "is_quantized", False) else 1e-3
     for at, one in alone.items():
         one = one[..., : ids.shape[1], : ids.shape[1]]  # a token that the model appends moves
@@ -108,7 +108,7 @@ def padding_warning(scope: Scope) -> str:
 
 
 def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -> list[str]:
-    """What is known of a model and one text it has read."""
+    """Warnings about a model and one text it has read."""
     found = model_warnings(scope)
     if scope.encoder_decoder and "encoder" not in scope.kinds:  # LongT5 and Pegasus-X
         found.append(
@@ -138,14 +138,14 @@ def note_warnings(
     inputs: Mapping[str, Tensor],
     more: Sequence[str] = (),
 ) -> None:
-    """Keep with a reading what is known of its model and text."""
+    """Store with a reading the warnings about its model and text."""
     found = [*text_warnings(scope, tokens, inputs), *more]
     if found:
         reading.metadata[NOTED] = found
 
 
 def number_warnings(reading: Reading) -> list[str]:
-    """What the numbers themselves show: rows that are no distributions, values that are none."""
+    """Warnings about the numbers: rows that are not distributions, and NaN."""
     return [warning for part in reading.parts.values() for warning in _of_numbers(part)]
 
 

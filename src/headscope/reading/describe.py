@@ -1,4 +1,4 @@
-"""What can be read of a model, found by running it on a few tokens, never from its config."""
+"""What headscope can read of a model, found by running it on a few tokens, not from its config."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.placement import device_of
 
-IMAGE_TOKENS = ("image_token_id", "image_token_index")  # how configurations call the id
+IMAGE_TOKENS = ("image_token_id", "image_token_index")  # names of the id in configurations
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Description:
     layer_numbers: dict[Kind, tuple[int, ...]]  # of the layers that attend
     heads: dict[Kind, int]  # of the layer with the most
     groups: dict[Kind, int]
-    dims: dict[Kind, int]  # neurons of q and k, of a kind whose every layer gives them
+    dims: dict[Kind, int]  # neurons of q and k, if every layer of the kind gives them
     read_at: ReadAt
     reads_qk: bool
     reads_values: bool  # and v
     positional_bias: bool
-    causal: bool  # it only looks back; False where an encoder reads the text first
-    read_as_run: bool  # its outputs under capture are those of its own runs
+    causal: bool  # it attends only to earlier tokens; False if an encoder reads the text first
+    read_as_run: bool  # its outputs under capture equal those without
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -44,12 +44,12 @@ class Description:
 
     @property
     def layers(self) -> dict[Kind, int]:
-        """Layers up to the last that attends; hybrid models have others among them."""
+        """The number of layers up to the last that attends; hybrid models have others between."""
         return {kind: numbers[-1] + 1 for kind, numbers in self.layer_numbers.items()}
 
 
 def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Description:
-    """`given` are inputs to try the model on, where the smallest are not enough to run it."""
+    """`given` are inputs for the trial, if the smallest ones do not suffice."""
     layers: defaultdict[Kind, set[int]] = defaultdict(set)
     heads: Counter[Kind] = Counter()
     groups: Counter[Kind] = Counter()
@@ -122,7 +122,7 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
 
 
 def _read_as_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> bool:
-    """Whether a model gives under capture what it gives by itself."""
+    """Whether a model gives the same output with and without capture."""
     if withholds_values(model):  # block-sparse BigBird turns itself dense on so few tokens
         return True
     plain = _run(model, inputs)
@@ -154,7 +154,7 @@ def _first(output: Any) -> Tensor | None:
 
 
 def _adds(mask: Tensor | None) -> bool:
-    """Some families hand their positional bias over inside the mask."""
+    """Whether the family passes its positional bias inside the mask."""
     if mask is None or mask.dtype == torch.bool:
         return False
     return bool(mask[allowed(mask)].any())
@@ -174,7 +174,7 @@ def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:
 
 
 def trials(model: nn.Module) -> list[Mapping[str, Tensor]]:
-    """One pass, or one for each of two towers, whose layers are numbered apart."""
+    """Inputs for one pass, or one for each of two towers, whose layers are numbered separately."""
     inputs = trial_inputs(model)
     seen = {name: inputs[name] for name in inputs if name == "pixel_values"}
     if not seen or tower_for(model, seen) is model:
@@ -183,7 +183,7 @@ def trials(model: nn.Module) -> list[Mapping[str, Tensor]]:
 
 
 def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
-    """The smallest inputs a model runs on: four tokens, a blank picture, a silence."""
+    """The smallest inputs a model runs on: four tokens, a blank picture or a silent sound."""
     own: Any = getattr(model, "trial_inputs", None)
     if own is not None:
         return dict(own())
@@ -211,7 +211,7 @@ def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _sound_shape(configuration: Any) -> tuple[int, ...]:
-    """Samples, or moments of a spectrogram where patches are cut from one (AST)."""
+    """The number of samples, or of moments of a spectrogram if patches are cut from one (AST)."""
     if getattr(configuration, "time_stride", None) is not None:
         return 1, configuration.max_length, configuration.num_mel_bins
     return 1, 4000

@@ -1,4 +1,4 @@
-"""Attention that others wrote to a file: layer × head × query × key with its tokens.
+"""Attention from a file by other software: layer × head × query × key with its tokens.
 
 A .npz or .safetensors file holds one array of four axes whose name begins with "att", or one of
 three axes per layer with the layer's number in its name. Tokens are an array `tokens` (.npz) or a

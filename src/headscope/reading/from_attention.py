@@ -1,4 +1,4 @@
-"""Readings of attention that somebody else computed."""
+"""Readings of attention that other software computed."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def part_from_qkv(
 
 
 def _check_alone(**others: Any) -> None:
-    """What would be left unread is refused."""
+    """Raise an error for arguments that would be ignored."""
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise BadInput(
@@ -143,7 +143,7 @@ def _check_alone(**others: Any) -> None:
 def _written(
     tokens: Sequence[str] | Tokens | None, attention: Any, stack: list[NDArray[np.float32]]
 ) -> Sequence[str] | Tokens | None:
-    """The tokens a model wrote, less the last: it was written and never read."""
+    """The tokens a model wrote, without the last, which it never read."""
     if tokens is None or not is_stepwise(attention) or len(tokens) != stack[0].shape[1] + 1:
         return tokens
     return tokens.crop(len(tokens) - 1) if isinstance(tokens, Tokens) else tokens[:-1]
@@ -272,7 +272,7 @@ def whole_maps(steps: Any, name: str) -> list[Maps]:
 
 def _joined(rows: list[Maps]) -> Maps:
     last = rows[-1]
-    if len(rows) > 1 and last.shape[2] > 1:  # no cache: the last step has read everything
+    if len(rows) > 1 and last.shape[2] > 1:  # no cache: the last step reads everything
         return last
     keys = max(row.shape[3] for row in rows)
     filled = [np.pad(row, ((0, 0), (0, 0), (0, 0), (0, keys - row.shape[3]))) for row in rows]

@@ -1,4 +1,4 @@
-"""Bytes: as people write them, and as this machine has them."""
+"""Sizes in bytes: parsing, printing, and free memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from headscope.errors import BadInput
 if TYPE_CHECKING:
     import torch
 
-LARGE = 2**24  # weights of some queries from which on a GPU that is at hand makes them
+LARGE = 2**24  # so many weights are computed on a GPU, if one is in use
 FREE = 4 * 2**30  # bytes of its memory that must be free beside them
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.I)
 
 
 def bytes_of(size: str | int | float) -> int:
-    """2_000_000_000 of "2GB"; numbers are bytes already."""
+    """Parse "2GB" to 2_000_000_000; numbers are bytes already."""
     if isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size < math.inf:
         return int(size)
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
@@ -30,7 +30,7 @@ def bytes_of(size: str | int | float) -> int:
 
 
 def spelled(count: float) -> str:
-    """9.7 GB of 9_700_000_000."""
+    """Spell 9_700_000_000 as 9.7 GB."""
     for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"
@@ -38,7 +38,7 @@ def spelled(count: float) -> str:
 
 
 def available() -> int:
-    """Memory that can be had now without pushing anything out."""
+    """Free memory, without swapping."""
     try:
         with Path("/proc/meminfo").open() as lines:
             found = next(line for line in lines if line.startswith("MemAvailable"))
@@ -52,7 +52,7 @@ def available() -> int:
 
 
 def available_on(device: torch.device | str | None = None) -> int:
-    """Memory that torch can still give out on a GPU: what is free, and what it keeps unused."""
+    """Memory that torch can still allocate on a GPU: free memory and its own unused cache."""
     import torch
 
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -60,8 +60,7 @@ def available_on(device: torch.device | str | None = None) -> int:
 
 
 def gpu_at_hand(size: int = 0) -> bool:
-    """Whether this process works on a GPU that has room for so many bytes and what goes with
-    them."""
+    """Whether this process uses a GPU with enough free memory for so many bytes."""
     import torch
 
     used = torch.cuda.is_available() and torch.cuda.is_initialized()
@@ -69,12 +68,12 @@ def gpu_at_hand(size: int = 0) -> bool:
 
 
 def device_for(weights: int) -> torch.device:
-    """A GPU at hand, where so many weights are worth sending there."""
+    """The GPU in use, if there are enough weights to compute."""
     import torch
 
     return torch.device("cuda" if weights >= LARGE and gpu_at_hand(4 * weights) else "cpu")
 
 
 def limit(asked: str | int | None) -> int:
-    """The bytes allowed: those asked for, else half of what is free."""
+    """The bytes allowed: the requested number, else half of what is free."""
     return available() // 2 if asked is None else bytes_of(asked)

@@ -1,4 +1,4 @@
-"""Less of a reading: some layers, some of its queries."""
+"""A part of a reading: some layers, some of its queries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def narrowed(
     layers: Collection[int] | None = None,
     queries: tuple[int, int] | None = None,
 ) -> Reading:
-    """The same reading with those layers, and the queries from the first up to the second.
+    """The reading with only those layers, and the queries from the first number up to the second.
 
     Of an encoder and a decoder, which read different tokens, the queries are the encoder's.
     """
@@ -53,7 +53,7 @@ def _part(part: Part, layers: Collection[int] | None, queries: tuple[int, int] |
     need_number(stop, "The last of queries=")
     if not 0 <= start < stop <= len(part.query):
         raise BadInput(f"queries= is a range such as (0, {len(part.query)}), not {queries!r}.")
-    # what comes after the last query is hidden from all of them, and the last key is its own again
+    # keys after the last query are hidden from all queries, so they are dropped
     keys = stop if part.causal and part.kind != "cross" else len(part.key)
     return dataclasses.replace(
         part,
@@ -103,5 +103,5 @@ def _bias(bias: Bias | None, start: int, stop: int, keys: int) -> Bias | None:
     count = stop - start
     if not bias.relative:
         return Bias(bias.values[:, start:stop, :keys].contiguous(), count)
-    first = bias.queries - stop  # query i stands at start + i now, and the last one leads
+    first = bias.queries - stop  # query i is now at position start + i, counted from the last
     return Bias(torch.narrow(bias.values, 1, first, count + keys - 1).contiguous(), count)

@@ -1,4 +1,4 @@
-"""`load`: a scope from a name, a folder, a file, or from objects somebody already has."""
+"""`load`: a scope from a name, a folder, a file, or from existing objects."""
 
 from __future__ import annotations
 
@@ -47,19 +47,20 @@ def load(
     tokenizer
         A tokenizer, a folder, a name or a list of tokens; a processor is understood too.
     processor
-        What prepares pictures or sounds; looked for beside the model if left out.
+        The processor for pictures or sounds; by default the one beside the model.
     device
-        Such as "cpu" or "cuda:1"; "auto" spreads a model over all devices (with accelerate).
+        The device, such as "cpu" or "cuda:1"; "auto" distributes a model over all devices (with
+        accelerate).
     dtype
-        One of torch's, or "8bit" or "4bit" (with bitsandbytes).
+        A dtype of torch, or "8bit" or "4bit" (with bitsandbytes).
     name
-        What results call the model.
+        The model's name in results.
     attn_implementation
         The attention that transformers runs, such as "eager".
     trust_remote_code
         Whether code that comes with the model may run.
     device_map, max_memory, offload_folder, offload_buffers, quantization_config
-        Handed to `from_pretrained` unchanged.
+        Passed to `from_pretrained` unchanged.
 
     Returns
     -------

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from headscope.reading.rotary import Rotary
 
 
-# A weighting: what attention carries, as a factor per head and key to draw weights times.
+# A weighting: a factor per head and key that multiplies the drawn weights.
 
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """α_ij f_j / most: at most 1, and 1 for what carries most in the whole reading."""
+    """α_ij f_j / most: at most 1, and 1 for the largest value in the whole reading."""
 
-    title: str  # what is drawn instead of the weight
+    title: str  # the name of the drawn value
     most: float
     factors: Mapping[int, NDArray[np.float32]]  # by layer: h s
 
     def shares(self, layer: int, heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        """h 1 s, to be multiplied with weights."""
+        """h 1 s, a factor for weights."""
         factor = self.factors[layer] / np.float32(self.most)
         return (factor if heads is None else factor[list(heads)])[:, None]
 
@@ -44,14 +44,14 @@ class Weighting:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """All kept layers of one kind, with the tokens that look (query) and are looked at (key)."""
+    """All kept layers of one kind, with the tokens of queries and keys."""
 
     kind: Kind
     query: Tokens
     key: Tokens
     layers: tuple[LayerAttention, ...]
     causal: bool = False
-    rotary: Rotary | None = None  # which neurons of q and k turn with position
+    rotary: Rotary | None = None  # which neurons of q and k rotate with position
     why_no_qk: str | None = None
     weightings: Mapping[str, Weighting] = field(default_factory=dict[str, Weighting], repr=False)
     numbers: tuple[int, ...] = field(init=False)
@@ -61,12 +61,12 @@ class Part:
 
     @property
     def heads(self) -> int:
-        """Of the layer with the most."""
+        """The number of heads in the layer with the most."""
         return max((one.shape[0] for one in self.layers), default=0)
 
     @property
     def nbytes(self) -> int:
-        """Of memory that the part takes; what layers share counts for each."""
+        """Bytes of the part in memory; arrays that layers share count for each."""
         return sum(one.nbytes for one in self.layers)
 
     def layer(self, number: int) -> LayerAttention:
@@ -81,14 +81,14 @@ class Part:
         return self.layer(number).head_weights(slice(None))
 
     def head_weights(self, number: int, head: int) -> Array:
-        """t s of one head; the other heads of its layer are not made."""
+        """t s of one head, without computing the layer's other heads."""
         return self.layer(number).head_weights(slice(head, head + 1))[0]
 
     @cached_property
     def attention(self) -> xr.DataArray:
         """(layer, head, query, key); layers with fewer heads than others are filled with NaN.
 
-        A large one that was not kept is lazy: what is selected is computed, and nothing else.
+        A large array that was not kept is lazy: only the selection is computed.
         """
         from headscope.reading.weights.lazy import attention_of
 

@@ -1,4 +1,4 @@
-"""Passes of a model under a scope's edits: what runs, what is shown, and what edits change."""
+"""Forward passes of a model under a scope's edits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's
 
 @runtime_checkable
 class AtModules(Protocol):
-    """An edit that is at modules of the model, and not only in its attention."""
+    """An edit of a model's modules, not only of its attention."""
 
     @property
     def of_input(self) -> bool: ...
@@ -37,9 +37,9 @@ class AtModules(Protocol):
 @contextlib.contextmanager
 def captured(scope: Scope, sink: Sink, lazy: bool, scores: bool) -> Generator[object]:
     """Show calls to `sink` while the model runs, after the scope's edits."""
-    if not lazy and "compared" not in scope.shared:  # with what the model does by itself
+    if not lazy and "compared" not in scope.shared:  # compares it with the plain model
         scope.shared["compared"] = True
-        with contextlib.suppress(HeadscopeError):  # it runs on inputs of its own alone
+        with contextlib.suppress(HeadscopeError):  # it needs special inputs
             _ = scope.description
     with (
         evaluating(scope.model),
@@ -53,15 +53,15 @@ def captured(scope: Scope, sink: Sink, lazy: bool, scores: bool) -> Generator[ob
 def passes(
     scope: Scope, sink: Sink | None, *, lazy: bool, scores: bool, gradients: bool
 ) -> Generator[Run]:
-    """As `Scope.passes` says."""
+    """See `Scope.passes`."""
     door: Any = None
-    running: list[Callable[[], Any]] = []  # the pass that has begun and not ended
+    running: list[Callable[[], Any]] = []  # the current pass
 
     def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
         tensors = scope.accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
         tower = tower_for(scope.model, tensors)
         if tower is not scope.model and door is not None:
-            door.start_pass(tensors)  # the model itself, whose passes are counted, is not run
+            door.start_pass(tensors)  # this does not run the model itself, whose passes are counted
         safe_point()
         running[:] = [lambda: tower(**tensors, **options)]
         output = tower(**tensors, **options)
@@ -87,7 +87,7 @@ def passes(
 
 
 def _need_running(scope: Scope, alone: Callable[[], Any]) -> None:
-    """Refuse inputs on which the model fails with nobody watching."""
+    """Raise an error for inputs on which the plain model fails too."""
     try:
         with evaluating(scope.model), torch.no_grad():
             alone()
@@ -99,7 +99,7 @@ def _need_running(scope: Scope, alone: Callable[[], Any]) -> None:
 
 
 def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
-    """Edits first, one after another; the sink sees what they made."""
+    """Edits first, one after another; the sink sees their result."""
     if not edits:
         return sink
 
@@ -112,9 +112,9 @@ def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
 
 
 def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Answer, Call]:
-    """What the model is answered once the edits have seen a call, and the call as they leave it.
+    """The reply to the model after all edits of a call, and the edited call.
 
-    An edit that changes keys or values gives back the call with others.
+    An edit that changes keys or values returns a call with the new ones.
     """
     changed: Answer = None
     values = call.v
@@ -133,10 +133,10 @@ def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Answer, Call]:
 
 @contextlib.contextmanager
 def edits_standing(scope: Scope) -> Generator[None]:
-    """Edits that are at modules stand in for them while the block runs."""
+    """Install the edits of modules while the block runs."""
     with contextlib.ExitStack() as undo:
         at_modules = [edit for edit in scope.edits if isinstance(edit, AtModules)]
-        # what stands outermost sees a module's input first and its output last
+        # the outermost hook sees a module's input first and its output last
         for edit in reversed(at_modules):
             if edit.of_input:
                 undo.enter_context(edit.standing(scope))

@@ -1,4 +1,4 @@
-"""What a model says: masked words, the next token, the next sentence."""
+"""A model's predictions: masked words, the next token, the next sentence."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Prediction(NamedTuple):
-    """A token and how likely the model finds it."""
+    """A token and its probability."""
 
     token: str
     probability: float
 
 
 def fill(scope: Scope, text: Text, text_pair: Text | None, n: int) -> list[list[Prediction]]:
-    """For each mask token in the text the n likeliest words, best first."""
+    """For each mask token in the text, the n likeliest words, best first."""
     mask_id = getattr(scope.tokenizer, "mask_token_id", None)
     if mask_id is None:
         raise BadInput(
@@ -67,8 +67,8 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
 
 
 def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Options of a pass of which nobody looks at more than the next word: of a long text, a score
-    for every word of the vocabulary at every position is gigabytes and a good part of the pass."""
+    """Options of a pass that needs only the next word: scoring the vocabulary at every position of
+    a long text takes gigabytes and much of the pass's time."""
     if "input_ids" not in inputs or scope.encoder_decoder:
         return {}
     asked = {"logits_to_keep": 1, "use_cache": False}
@@ -76,9 +76,9 @@ def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any
 
 
 def word_logits(scope: Scope, output: Any, positions: Sequence[int] | None = None) -> Tensor:
-    """b t vocabulary float32: the scores of words in a model's output, whatever it calls them.
+    """b t vocabulary float32: the scores of words in a model's output, under any name.
 
-    `positions`: at these positions of the text alone; all of a long text are gigabytes.
+    `positions`: only these positions; all of a long text take gigabytes.
     """
     check_output_layer(scope.model, scope.name)
     logits = logits_in(output)

@@ -47,7 +47,7 @@ class Reading:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What may be wrong with this reading, a sentence each; most readings have none."""
+        """Warnings about this reading, one sentence each; most readings have none."""
         from headscope.reading.checks import NOTED, number_warnings
 
         return (*self.metadata.get(NOTED, ()), *number_warnings(self))
@@ -57,7 +57,7 @@ class Reading:
         return tuple(self.parts)
 
     def part(self, kind: Kind | None = None) -> Part:
-        """The part of that kind; by default the only one, or the encoder's of several."""
+        """The part of that kind; by default the only one, or the encoder's."""
         if kind is None:
             return self.parts[self.kinds[0]]
         if kind not in self.parts:
@@ -76,7 +76,7 @@ class Reading:
 
     @property
     def attention(self) -> xr.DataArray:
-        """(layer, head, query, key) of the only part; of the encoder where there are several."""
+        """(layer, head, query, key) of the only part, or the encoder's."""
         return self.part().attention
 
     @property
@@ -108,7 +108,7 @@ class Reading:
         unit
             A query for each "token" of the answer, or for each "sentence", the mean of its tokens.
         kind
-            The kind of attention, where there are several.
+            The kind of attention, if there are several.
         predicting
             Whether a token's row is that of the position before it, which predicted it.
 
@@ -157,7 +157,7 @@ class Reading:
         return at - 1
 
     def words(self, mode: Literal["mean", "first"] = "mean") -> Reading:
-        """The same reading with whole words in place of tokens."""
+        """The reading with whole words instead of tokens."""
         from headscope.reading.word_level import word_level
 
         return word_level(self, mode)
@@ -203,8 +203,8 @@ class Reading:
         """A reading of tensors you already have: arrays, tuples of them, or a model's output.
 
         A path opens a .npz or .safetensors file that holds attention and its tokens. With q and k
-        (token × size, or head × token × size) in place of attention the weights are
-        softmax(q·kᵀ/√size), of earlier tokens alone if causal.
+        (token × size, or head × token × size) instead of attention, the weights are
+        softmax(q·kᵀ/√size), over earlier tokens alone if causal.
         """
         from headscope.reading.from_attention import part_from_qkv, parts_from_attention
 

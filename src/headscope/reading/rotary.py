@@ -1,8 +1,8 @@
-"""Which neurons of q and k turn together with their position, and which stay as they are.
+"""Which neurons of q and k rotate with position, in which pairs.
 
-Rotary positions turn neurons in pairs. Families differ in how many of them (GPT-NeoX and Phi turn a
-part), in which place (DeepSeek the last ones) and in who is whose partner; the partner is found by
-trying the family's own function.
+Rotary positions rotate neurons in pairs. Families differ in how many neurons rotate (only some in
+GPT-NeoX and Phi), which (the last ones in DeepSeek) and how they are paired; the pairing is found
+by running the family's own function.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Rotary:
     start: int = 0
 
     def groups(self, width: int) -> tuple[tuple[int, ...], ...]:
-        """The pairs, then every neuron that does not turn, alone."""
+        """The pairs, then every neuron that does not rotate, alone."""
         dim = width if self.dim is None else self.dim
         first, half = self.start, dim // 2
         if self.pairing == "halves":
@@ -41,14 +41,14 @@ class Rotary:
 
 
 def neuron_groups(rotary: Rotary | None, width: int) -> tuple[tuple[int, ...], ...]:
-    """Neurons that belong together: pairs that turn, else each alone."""
+    """Groups of neurons: rotating pairs, else each alone."""
     if rotary is None:
         return tuple((neuron,) for neuron in range(width))
     return rotary.groups(width)
 
 
 def rotary_of(call: Call) -> Rotary | None:
-    """How the q and k of a call were turned; None where positions do not turn them."""
+    """How the q and k of a call were rotated; None if positions do not rotate them."""
     module: Any = call.module
     configuration = getattr(module, "config", None)
     if call.q is None or call.kind == "cross" or not _turns(module, configuration):
@@ -65,7 +65,7 @@ def rotary_of(call: Call) -> Rotary | None:
 
 
 def pairing_of(module: nn.Module) -> Pairing:
-    """Who is neuron 0's partner, by the function that the module's own file turns vectors with."""
+    """Neuron 0's partner, by the rotation function in the module's own file."""
     home = sys.modules.get(type(module).__module__)
     for name in _TURNS:
         turn: Any = getattr(home, name, None)
@@ -86,7 +86,7 @@ def _turns(module: Any, configuration: Any) -> bool:
 
 
 def _share(configuration: Any) -> float:
-    """Of a head that turns; parameters may be told apart by kinds of layers."""
+    """The rotating share of a head; parameters may differ by kind of layer."""
     parameters = getattr(configuration, "rope_parameters", None)
     given = cast("dict[str, Any]", parameters) if isinstance(parameters, dict) else {}
     nested = [cast("dict[str, Any]", one) for one in given.values() if isinstance(one, dict)]
@@ -97,14 +97,14 @@ def _share(configuration: Any) -> float:
 
 
 def stored(rotary: Rotary | None) -> dict[str, Any] | None:
-    """As a file or a page carries it."""
+    """As plain values, for a file or a page."""
     if rotary is None:
         return None
     return {"dim": rotary.dim, "pairing": rotary.pairing, "start": rotary.start}
 
 
 def restored(given: Any) -> Rotary | None:
-    """From a file; older ones say no more than that neurons turn."""
+    """From a file; older files only say that neurons rotate."""
     if not given:
         return None
     return Rotary() if given is True else Rotary(**given)

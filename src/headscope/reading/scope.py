@@ -1,4 +1,4 @@
-"""A scope: a model and its tokenizer, ready to be looked at."""
+"""A scope: a model and its tokenizer, ready for reading."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Scope:
     tokenizer: Any
     name: str
     edits: tuple[Edit, ...] = ()
-    processor: Any = None  # of pictures and sounds; None: looked for in the model's folder
+    processor: Any = None  # for pictures and sounds; None: the one in the model's folder
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -60,13 +60,13 @@ class Scope:
 
     @property
     def description(self) -> Description:
-        if "description" not in self.shared:  # edited copies share what was found once
+        if "description" not in self.shared:  # edited copies share cached results
             self.shared["description"] = describe(self.model, self._with_picture())
         return self.shared["description"]
 
     @property
     def trials(self) -> list[Mapping[str, Tensor]]:
-        """The smallest inputs the model runs on, those of each tower apart."""
+        """The smallest inputs the model runs on, separately for each tower."""
         given = self._with_picture()
         return trials(self.model) if given is None else [given]
 
@@ -110,14 +110,14 @@ class Scope:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may be wrong with the model, a sentence each; a reading has more to say."""
+        """Warnings about the model, one sentence each; a reading may have more."""
         from headscope.reading.checks import model_warnings
 
         return tuple(model_warnings(self))
 
     @cached_property
     def max_tokens(self) -> int | None:
-        """How many tokens the model reads; None where it sets no limit."""
+        """How many tokens the model reads; None without a limit."""
         return most_tokens(self.model, self.tokenizer)
 
     @property
@@ -174,7 +174,7 @@ class Scope:
         gradients: bool = False,
         **options: Any,
     ) -> Any:
-        """Run the model under this scope's edits; the model's own output comes back."""
+        """Run the model under this scope's edits; returns the model's own output."""
         with self.passes(sink, lazy=lazy, scores=scores, gradients=gradients) as run:
             return run(inputs, **options)
 
@@ -186,9 +186,9 @@ class Scope:
         scores: bool = False,
         gradients: bool = False,
     ) -> AbstractContextManager[Run]:
-        """Run the model as `forward` does, any number of times, for the price of opening once.
+        """Run the model as `forward` does, any number of times, with capture set up once.
 
-        Inputs that the model alone does not run on either are refused; any other error is ours.
+        Inputs on which the plain model fails too raise an input error; any other error is a bug.
         """
         return passes(self, sink, lazy=lazy, scores=scores, gradients=gradients)
 
@@ -197,20 +197,20 @@ class Scope:
         import inspect
 
         if "parameters" not in self.shared:
-            # the class's own: accelerate and others put a function of theirs on the object
+            # the class's own, because accelerate and others replace the object's function
             forward = inspect.signature(type(self.model).forward)
             self.shared["parameters"] = set(forward.parameters)
         return name in self.shared["parameters"]
 
     def accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tokenizers give token types to models that have none, or but one; those are left out."""
+        """The accepted inputs: tokenizers give token types to models with none or only one."""
         if self.accepts("token_type_ids") and not self.knows_one_type:
             return dict(tensors)
         return {name: tensor for name, tensor in tensors.items() if name != "token_type_ids"}
 
     @property
     def knows_one_type(self) -> bool:
-        """Whether the model has a single vector for token types, as RoBERTa and its kin do."""
+        """Whether the model has a single vector for token types, like RoBERTa."""
         return getattr(self.model.config, "type_vocab_size", None) == 1
 
     # readings
@@ -232,13 +232,13 @@ class Scope:
         memory: str | int | None = None,
         truncate: bool = False,
     ) -> Reading:
-        """Read one text, or two sentences, and keep what the model attended to.
+        """Read one text, or two sentences, and keep the model's attention.
 
         A text may be a list of words; a tuple of two texts is a pair. For encoder–decoder models
         `target` (or the second sentence) is what the decoder reads. A long text keeps q and k, and
-        its weights are made when they are looked at; `keep` names what is kept instead ("weights",
-        "q", "k", "v"). What would take more than `memory` ("2GB"; half of what is free unless told
-        otherwise) is refused before it starts.
+        its weights are computed on use; `keep` names what is kept instead ("weights", "q", "k",
+        "v"). A reading larger than `memory` ("2GB"; by default half of what is free) raises an
+        error before it starts.
 
         `image` is a picture (a path, a PIL image, an array; several as a list), alone or with a
         text about it; `audio` a sound (a path, or samples with their `sampling_rate`), with what
@@ -296,7 +296,7 @@ class Scope:
         memory: str | int | None = None,
         truncate: bool = False,
     ) -> list[Reading]:
-        """Read several texts at once; padding never shows in the readings."""
+        """Read several texts at once; readings never contain padding."""
         from headscope.reading.collecting.run import read_texts
 
         texts, pairs = split_pairs(texts, pairs)
@@ -329,7 +329,7 @@ class Scope:
         memory: str | int | None = None,
         **options: Any,
     ) -> Reading:
-        """Let the model write on, and read the whole text, new tokens included.
+        """Let the model continue a text, and read the whole text with the new tokens.
 
         With `messages` and `documents` it answers a conversation, and the reading has `spans`.
         """
@@ -348,15 +348,15 @@ class Scope:
         return generated_reading(self, prompt, max_new_tokens, keep, memory, options)
 
     def activations(self, text: Text | list[Text], names: Iterable[str]) -> xr.Dataset:
-        """What the model computes on the way, by name, from one pass under this scope's edits.
+        """Activations by name, from one pass under this scope's edits.
 
         Parameters
         ----------
         text
             One text, or a list of texts, which get an axis `text`; padding is NaN.
         names
-            What is kept, such as ["stream.after", "attention.heads.3"]: with a number a single
-            layer's, else every layer's, which get an axis `layer`.
+            The names, such as ["stream.after", "attention.heads.3"]: with a number one layer's,
+            else every layer's, with an axis `layer`.
 
         Returns
         -------
@@ -375,10 +375,10 @@ class Scope:
 
         return read_activations(unrolled(self), text, names)
 
-    # what the model says
+    # predictions
 
     def fill(self, text: Text, text_pair: Text | None = None, n: int = 5) -> list[list[Prediction]]:
-        """For each mask token the n likeliest words, best first."""
+        """For each mask token, the n likeliest words, best first."""
         from headscope.reading import predict
 
         return predict.fill(self, text, text_pair, n)
@@ -404,7 +404,7 @@ class Scope:
         return dataclasses.replace(self, edits=(*self.edits, edit))
 
     def with_edits(self, name: str, function: Callable[..., Tensor | None]) -> Scope:
-        """A scope that runs with another activation in place of its own.
+        """A scope that runs with an activation replaced.
 
         Parameters
         ----------
@@ -412,8 +412,8 @@ class Scope:
             The activation, such as "mlp.output" for every layer or "mlp.output.3" for layer 3;
             docs/reference/activations.md has the names.
         function
-            Takes the activation (and its layer, if it takes two arguments) and gives back one of
-            the same shape, or None to leave it.
+            Takes the activation (and its layer, if it takes two arguments) and returns one of the
+            same shape, or None for no change.
 
         Returns
         -------
@@ -451,11 +451,11 @@ class Scope:
         layers
             Layers of which all heads are disabled.
         mode
-            What heads do instead. They attend otherwise: uniform, zero, mean (their mean map) or
+            What heads do instead. They attend differently: uniform, zero, mean (their mean map) or
             given; streaming keeps the first tokens and the latest, weight sets some weights by
-            hand. Or, with mean_output, they give their mean output whatever they attend to.
+            hand. Or, with mean_output, they always give their mean output.
         kind
-            The attention that is disabled; the model's own if it has one kind.
+            The attention to disable; the model's own if it has one kind.
         weights
             What the mode needs: maps for given, readings for mean, (sink, window) for streaming,
             ((query, key, weight), …) for weight, texts or their means for mean_output.
@@ -484,7 +484,7 @@ class Scope:
         factor: float = 4.0,
         kind: Kind | None = None,
     ) -> Scope:
-        """A scope whose chosen heads look at a span more (or less) than they would.
+        """A scope whose chosen heads attend to a span more (or less).
 
         Parameters
         ----------
@@ -495,10 +495,10 @@ class Scope:
         heads
             Heads as (layer, head); all of them if left out.
         factor
-            What their weights on the span are multiplied with, before rows are scaled back to
-            their sum. 1 changes nothing.
+            The factor of their weights on the span, before rows are scaled back to their sum. 1
+            changes nothing.
         kind
-            The attention that is meant; the model's own if it has one kind.
+            The kind of attention; the model's own if it has one kind.
 
         Returns
         -------

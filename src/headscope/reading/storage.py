@@ -1,7 +1,7 @@
 """A reading as a safetensors file: tensors by name, everything else as JSON metadata.
 
-Tensors keep the precision they are held in. A file that is opened stays open, and each layer or
-head is read from it when it is looked at.
+Tensors keep their precision. An opened file stays open, and each layer or head is read from it on
+use.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
 
 
 def _apart(tensors: dict[str, Any]) -> dict[str, Any]:
-    """Attention that was given may be one array for several layers, which safetensors refuses."""
+    """Copy arrays that several layers share, which safetensors refuses."""
     starts: set[int] = set()
     for name, tensor in tensors.items():
         if tensor.numel() and tensor.data_ptr() in starts:
@@ -103,7 +103,7 @@ class _Shared:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file holds, by the names of a reading's fields."""
+    """A file's contents by the names of a reading's fields."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -132,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 class _File:
-    """What stands in an open file, by name; masks and biases are read once for all layers."""
+    """An open file's contents by name; masks and biases are read once for all layers."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -222,13 +222,13 @@ def _tokens_in(stored: dict[str, Any]) -> Tokens:
     )
 
 
-# Whether the parts of a reading fit together: a file may have been written by anybody.
+# Whether the parts of a reading fit together: a file may come from anywhere.
 
 _PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")
 
 
 def fault_of(part: Part) -> str | None:
-    """What does not fit, in a few words; None where everything does."""
+    """What does not fit, in a few words; None if everything fits."""
     for side, tokens in (("query", part.query), ("key", part.key)):
         if wrong := _of_tokens(tokens):
             return f"the {side} tokens have {wrong}"
@@ -277,7 +277,7 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Positions))
 
 
 def _media_out(reading: Reading, tensors: dict[str, Any]) -> dict[str, Any]:
-    """Add what was seen and heard to the tensors; what comes back goes into the metadata."""
+    """Add pictures and sounds to the tensors; returns the metadata's part."""
     import torch
 
     for number, picture in enumerate(reading.pictures):

@@ -1,4 +1,4 @@
-"""From tokens to words, as Clark et al. (2019) do it.
+"""From tokens to words, as in Clark et al. (2019).
 
 Attention to a split word is the sum over its pieces, attention from it the mean over them, so
 rows still sum to one. Their released code takes the first piece instead: `mode="first"`.
@@ -80,7 +80,7 @@ def _part(part: Part, mode: Literal["mean", "first"]) -> Part:
     query, key = words_of(part.query), words_of(part.key)
 
     def joined(one: LayerAttention) -> Made:
-        """The words' maps of a layer, made when they are looked at."""
+        """The words' maps of a layer, computed on use."""
 
         def make(heads: slice) -> Tensor:
             return torch.from_numpy(
@@ -107,7 +107,7 @@ def _ids(
 
 
 def _covered(tokens: Tokens, start: int, end: int) -> str:
-    """The text that tokens stand for; one token (`...`, `--`) may cover several words."""
+    """The text that tokens cover; one token (`...`, `--`) may cover several words."""
     of_sentence = int(tokens.segments[start])
     first, last = int(tokens.spans[start, 0]), int(tokens.spans[end - 1, 1])
     return tokens.texts[of_sentence][first:last] if of_sentence < len(tokens.texts) else ""

@@ -1,8 +1,8 @@
 """When each word of a transcript is heard, from the cross attention of its tokens.
 
-As users of Whisper know it: chosen heads are averaged, each moment is measured against how much it
-gets from all tokens, and dynamic time warping finds the way through words and time. The way has to
-go through pauses as well, and gives them to the word that follows; those are taken off again.
+As in Whisper: chosen heads are averaged, each moment is standardised over all tokens, and dynamic
+time warping finds the path through words and time. The path must also cross pauses, which it
+assigns to the word that follows; these are removed again.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def word_times(
 
 
 def spoken_tokens(part: Part) -> NDArray[np.intp]:
-    """Tokens of words: not those that begin, end or date a transcript.
+    """Tokens of words, without a transcript's first, last and time tokens.
 
     Whisper's <|endoftext|> stands for unknown words as well, so it passes for a word elsewhere.
     """
@@ -99,7 +99,7 @@ def spoken_tokens(part: Part) -> NDArray[np.intp]:
 
 
 def alignment_heads(reading: Reading) -> list[tuple[int, int]]:
-    """The heads that timing is read from when none are named."""
+    """The default heads for timing."""
     part = reading.part("cross")
     named = [(int(layer), int(head)) for layer, head in reading.metadata.get(ALIGNMENT, ())]
     named = [one for one in named if one[0] in part.numbers and one[1] < part.heads]
@@ -110,7 +110,7 @@ def alignment_heads(reading: Reading) -> list[tuple[int, int]]:
 
 
 def _asking(tokens: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Queries whose answer is each token, that is those before them, and the one of the end."""
+    """For each token the query that predicts it, which is the one before, and the end's."""
     if tokens[0] == 0:
         return tokens
     return np.append(tokens - 1, tokens[-1])
@@ -127,7 +127,7 @@ def _mean(part: Part, heads: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
 
 
 def standard(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each moment in units of its own spread over the tokens: what all look at counts for none."""
+    """Each moment standardised over the tokens: a moment that all attend to counts for none."""
     spread = weights.std(axis=0, keepdims=True)
     return (weights - weights.mean(axis=0, keepdims=True)) / np.maximum(spread, 1e-12)
 
@@ -160,7 +160,7 @@ def _words(
 def without_pauses(
     words: tuple[WordTime, ...], silent: NDArray[np.float64]
 ) -> tuple[WordTime, ...]:
-    """Words begin after the pause they were given, and end before the one that follows."""
+    """Words that begin after the pause assigned to them, and end before the next."""
     made = list(words)
     for at, word in enumerate(words):
         middle = (word.start + word.end) / 2
@@ -179,7 +179,7 @@ def without_pauses(
     return tuple(made)
 
 
-# Dynamic time warping: the cheapest way through a table that never goes back.
+# Dynamic time warping: the cheapest monotonic path through a table.
 
 Floats = NDArray[np.float64]
 

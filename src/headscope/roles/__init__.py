@@ -1,1 +1,1 @@
-"""Heads for a role: which heads align, map or link, found from labelled examples."""
+"""Heads by role: which heads align, map or link, from labelled examples."""

@@ -1,4 +1,4 @@
-"""Pictures of what a head maps: an alignment matrix, contacts beside the truth, atoms linked."""
+"""Pictures of a head's mapping: an alignment matrix, contacts beside the truth, linked atoms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def picture(found: FoundHeads, one: ExampleMap) -> Figure:
-    """A document in the way of its field."""
+    """Draw a document in its field's usual form."""
     ways = {"contacts": contact_map, "atoms": linked_atoms, "speech": spoken_words}
     row: Any = found.top(n=1).iloc[0]
     return ways.get(found.role, matrix)(
@@ -57,12 +57,12 @@ def matrix(one: ExampleMap, title: str) -> Figure:
 
 
 ROW_SECONDS = 8.0  # of speech in a row
-DECIBELS = 70.0  # below the loudest moment: quieter noise is left blank
+DECIBELS = 70.0  # below the loudest moment; quieter noise is blank
 INCHES = 1.2  # a second, so that short words have room for their names
 
 
 def spoken_words(one: ExampleMap, title: str) -> Figure:
-    """The spectrogram, with words where they are said (above) and where the head hears them."""
+    """The spectrogram, with the true times of words (above) and those by the head."""
     from headscope.media.sound import open_sound
 
     sound = open_sound(one.sound, None).at(16000)
@@ -91,7 +91,7 @@ def spoken_words(one: ExampleMap, title: str) -> Figure:
 
 
 def _words(axes: Any, words: list[str], times: Any, left: float, right: float) -> None:
-    """Two bars a word, a gap between neighbours, and its name above where it has room."""
+    """Two bars per word, a gap between neighbours, and its name above if it fits."""
     free = [left, left]  # where each line of names ends so far
     for word, (start, end, first, last) in zip(words, times, strict=True):
         for low, (begins, stops), line in (

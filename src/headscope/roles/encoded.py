@@ -1,4 +1,4 @@
-"""Documents in batches, encoded and laid over their tokens; what cannot be read is counted."""
+"""Documents in batches, encoded and mapped to tokens; unreadable ones are counted."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Numbered = tuple[int, Linked]
 
 @dataclass(frozen=True)
 class Encoded:
-    """A batch: what the model is run on, and where links lie."""
+    """A batch: the model's inputs, and the positions of links."""
 
     inputs: dict[str, Tensor]
     plans: list[Plan]
-    rows: list[int]  # of the batch, one a plan
+    rows: list[int]  # of the batch, one per plan
     documents: int  # read so far, with those left out
 
 
@@ -49,7 +49,7 @@ def batches(
     faults: Faults,
     longest: int | None,
 ) -> Iterator[Encoded]:
-    """Every document once, those of like length together."""
+    """Every document once, in batches of similar length."""
     source = enumerate(documents)
     seen = 0
     while window := list(itertools.islice(source, WINDOW)):

@@ -15,7 +15,7 @@ from headscope.roles.plans import Plan
 from headscope.roles.result import ExampleMap
 from headscope.roles.timing import Timing
 
-DRAWN = 4  # documents drawn whole
+DRAWN = 4  # documents to draw
 SHOWN = 12  # examples each, right and wrong
 COLUMNS = ["layer", "head", "direction", "where", "text", "other", "sound", "query", "target",
            "chosen", "weight", "right"]  # fmt: skip
@@ -27,7 +27,7 @@ def examples(
     best: tuple[int, int, int],
     directions: tuple[str, ...],
 ) -> pd.DataFrame:
-    """Cases in which the best head is right, then wrong; the surest first."""
+    """Cases in which the best head is right, then wrong; the most confident first."""
     wanted = {one.plan.number: one for one in kept}
     rows: list[dict[str, object]] = []
     for number, document in enumerate(documents):
@@ -67,7 +67,7 @@ def example_maps(
 
 
 def _heard(document: Linked, plan: Plan, maps: NDArray[np.float64]) -> dict[str, Any]:
-    """What a sound's picture needs besides: its words, when they are said and when found."""
+    """A sound's words with their true times and those found."""
     if document.sound is None:
         return {}
     timing: Timing = plan.extra

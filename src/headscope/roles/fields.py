@@ -1,4 +1,4 @@
-"""What a role is scored by: each field's measure, its correction and its directions."""
+"""How a role is scored: each field's measure, correction and directions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.roles.scores import (
 from headscope.roles.timing import time_error
 
 Metric = Literal["precision", "auc", "precision at L/5", "alignment error rate", "time error"]
-LOWER = ("alignment error rate", "time error")  # the smaller the better
+LOWER = ("alignment error rate", "time error")  # smaller is better
 
 OF_MAPS: dict[str, Callable[[Tensor, UnitBatch], Tally]] = {
     "precision": lambda maps, batch: precision(batch, picks(maps, batch)),
@@ -39,9 +39,9 @@ class Field:
     metric: Metric = "precision"
     directions: tuple[str, ...] = DIRECTIONS
     corrected: bool = False  # by the average product, as contacts are
-    apart: int = 0  # units nearer than this are no candidates
-    standardised: bool = False  # over queries: what all of them attend to counts for none
-    shift: int = 0  # -1: a query is asked at the token before it, which predicts it
+    apart: int = 0  # units nearer than this are excluded
+    standardised: bool = False  # over queries: a candidate that all attend to counts for none
+    shift: int = 0  # -1: a query is measured at the token before, which predicts it
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -65,10 +65,10 @@ class Field:
 
 
 def _standard(maps: Tensor) -> Tensor:
-    """… q k, each candidate in units of its own spread over the queries.
+    """… q k, each candidate standardised over the queries.
 
-    Each query's weights are shares of what all candidates get, as Whisper's softmax over the
-    moments of a sound leaves out those that only fill the window.
+    Each query's weights are first scaled to sum to one over the candidates: for Whisper, over the
+    moments of the sound, without the padding of its window.
     """
     maps = maps / maps.sum(-1, keepdim=True).clamp_min(1e-12)
     spread = maps.std(-2, keepdim=True, unbiased=False)

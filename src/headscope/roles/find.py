@@ -16,8 +16,7 @@ from headscope.arguments import need_scope
 from headscope.capture import Call, Kind
 from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.links.jsonl import read_jsonl
-from headscope.corpus.links.linked import Linked, of_fields
+from headscope.corpus.links.linked import Linked, of_fields, read_jsonl
 from headscope.errors import BadInput
 from headscope.probes.data import Data
 from headscope.probes.passes import check_finite, check_nonempty, length_limit, self_attention
@@ -45,7 +44,7 @@ Lists = Mapping[str, Sequence[tuple[int, int]]]
 
 
 class Documents(Iterable[Linked]):
-    """What a reader finds, read anew at each pass; `faults` are those of the last one."""
+    """A reader's documents, read again in each pass; `faults` are those of the last one."""
 
     def __init__(self, read: Callable[[Faults], Iterator[Linked]], bad_data: Choice) -> None:
         self._read = read
@@ -104,7 +103,7 @@ def find_heads(
         A .jsonl file of documents with links by character, such as
         `{"text": "The cat sat.", "pairs": [[[8, 11], [4, 7]]]}`, or such dictionaries. The query
         of a pair comes first. With `other`, a second text or what a decoder reads, queries lie
-        there. `candidates` lists the spans that may answer; every token if left out.
+        there. `candidates` lists the possible targets; every token if left out.
     kind
         "encoder", "decoder" or "cross"; cross attention where documents have `other` and the
         model is an encoder–decoder, else the model's self-attention.
@@ -115,7 +114,7 @@ def find_heads(
     max_tokens
         Longer documents are left out and counted.
     seed
-        Of everything drawn at random.
+        Seed of everything drawn at random.
     bad_data
         "skip" and count links that cannot be used, or "refuse" them.
     limit
@@ -200,7 +199,7 @@ class _Pass:
         self.kind: Kind = kind
         shape = scope.layers[kind], scope.heads[kind]
         self.totals = Totals(field, *shape, seed, REPLICATES)
-        self.first_half = Totals(field, *shape, seed, 1)  # what heads are chosen by
+        self.first_half = Totals(field, *shape, seed, 1)  # heads are chosen by it
         self.kept = Kept((len(field.directions), *shape), seed)
 
     def over(self, source: Iterable[Encoded], run: Run, total: int) -> None:

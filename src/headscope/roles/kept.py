@@ -1,6 +1,6 @@
-"""A bounded sample of documents with the maps of all heads: to choose heads together, and to show.
+"""A bounded sample of documents with all heads' maps, for choosing heads together and for pictures.
 
-Documents are drawn at random, whichever come; the even ones choose, the odd ones score.
+Documents are drawn at random; the even ones choose heads, the odd ones score them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class KeptDocument:
 
 
 class Kept:
-    """The documents with the smallest of random keys, as many as there is room for."""
+    """The documents with the smallest random keys, as many as fit."""
 
     def __init__(self, shape: tuple[int, int, int], seed: int, room: int = ROOM) -> None:
         self._shape, self._seed, self._room = shape, seed, room
@@ -35,7 +35,7 @@ class Kept:
         self._open: dict[int, KeptDocument] = {}
 
     def begin(self, plans: Sequence[Plan]) -> None:
-        """Make room for those documents of a batch that are drawn."""
+        """Allocate memory for the drawn documents of a batch."""
         self._open = {}
         for row, one in enumerate(plans):
             key = float(np.random.default_rng([self._seed, one.number]).random())
@@ -45,7 +45,7 @@ class Kept:
                 self._open[row] = KeptDocument(one, key, maps)
 
     def add(self, direction: int, layer: int, maps: Any) -> None:
-        """Take b h q k of one layer."""
+        """Add b h q k of one layer."""
         for row, kept in self._open.items():
             queries, keys = kept.plan.right.shape
             kept.maps[direction, layer] = maps[row, :, :queries, :keys].cpu().numpy()
@@ -74,7 +74,7 @@ class Kept:
         return {f"kept.{one.plan.number}": one.maps for one in self}
 
     def restore(self, plans: Sequence[Plan], arrays: Mapping[str, Any]) -> None:
-        """Take up documents of a batch that was run before, as they were kept."""
+        """Restore the documents of an earlier batch."""
         self.begin([one for one in plans if f"kept.{one.number}" in arrays])
         for kept in self._open.values():
             kept.maps = arrays[f"kept.{kept.plan.number}"]

@@ -32,8 +32,8 @@ class UnitBatch:
     def maps(self, weights: Tensor, cross: bool, valid: Tensor) -> tuple[Tensor, Tensor]:
         """b h t s → two of b h q k: from queries to targets, and back.
 
-        Cross attention has no way back; there a target's own share counts: of all it is given,
-        how much comes from the query. `valid` (b t) are the real queries.
+        Cross attention has no way back; instead, the target's received attention is divided by its
+        total, so the query's share counts. `valid` (b t) are the real queries.
         """
         there = self.queries.average[:, None] @ weights @ self.keys.total[:, None].mT
         if cross:

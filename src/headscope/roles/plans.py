@@ -1,7 +1,7 @@
-"""Where the links of a document lie among the model's positions: units, right answers, candidates.
+"""A document's links as model positions: units, right answers, candidates.
 
-A unit is a word, an atom, a residue or a token: to a unit of several tokens goes the sum of the
-attention to them, and from it the mean. Every link that finds no tokens is counted.
+A unit is a word, an atom, a residue or a token: attention to a unit of several tokens is the sum,
+attention from it the mean. Every link without tokens is counted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Plan:
     """One document as the engine scores it."""
 
     number: int  # of the document
-    queries: tuple[Positions, ...]  # tokens of each unit that asks
+    queries: tuple[Positions, ...]  # tokens of each query unit
     keys: tuple[Positions, ...]  # tokens of each candidate
     right: Bools  # q k, sure links
     possible: Bools  # q k, sure links and possible ones
-    allowed: Bools  # q k, whom a query may choose from
+    allowed: Bools  # q k, the candidates of each query
     at: NDArray[np.float64]  # q, where each query lies among the candidates
     rows: tuple[int, ...]  # which of the document's queries have tokens
     units: tuple[tuple[float, float], ...]  # of candidates: characters, or seconds
-    extra: Any = None  # what a field needs besides
+    extra: Any = None  # further data of a field
 
     @property
     def cases(self) -> Bools:
@@ -55,10 +55,10 @@ def plan(
     shift: int = 0,
     apart: int = 0,
 ) -> Plan | None:
-    """Lay a document over its tokens; None where no link is left.
+    """Map a document to its tokens; None if no link is left.
 
-    `same`: queries and keys are positions of one text. `shift` -1 asks the token before, whose
-    answer the query is. Units nearer than `apart` are no candidates.
+    `same`: queries and keys are positions of one text. `shift` -1 uses the token before, which
+    predicts the query. Units nearer than `apart` are excluded.
     """
     spans = list(document.queries or dict.fromkeys(pair.query for pair in document.pairs))
     asking = [tokens_of(span, of_queries, query_segment) + shift for span in spans]
@@ -119,7 +119,7 @@ def tokens_of(span: Sequence[float], tokens: Tokens, segment: int) -> Positions:
 def _shared(
     asking: Sequence[Positions], keys: Sequence[Positions], tokens: int, shift: int
 ) -> Bools:
-    """q k: whether a query and a candidate have a token in common, so that neither is the other."""
+    """q k: whether a query and a candidate share a token; such candidates are excluded."""
     there = np.zeros((2, max(len(asking), len(keys)), tokens), np.float32)
     for side, units in enumerate((asking, keys)):
         for unit, positions in enumerate(units):

@@ -1,4 +1,4 @@
-"""What `hs.find_heads` gives: every head's score, heads together, and examples."""
+"""The result of `hs.find_heads`: every head's score, heads together, and examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExampleMap:
     times: NDArray[np.float64] | None = None  # w 4: true start and end, found start and end
 
 
-ERROR_RATE = 0.05  # the chance that any head is found where there is nothing to find
+ERROR_RATE = 0.05  # the chance of any false discovery
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +50,9 @@ class FoundHeads(ProbeResult):
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
     together: pd.DataFrame  # method, k, heads, chosen, value, low, high, documents
     examples: pd.DataFrame  # of the best head: where, text, other, query, chosen, right …
-    maps: list[ExampleMap]  # a few documents, as the best head maps them
+    maps: list[ExampleMap]  # a few documents with the best head's map
     role: str
-    metric: str  # what heads are ranked by
+    metric: str  # the metric that ranks heads
     lower: bool  # whether the smaller score is the better one
     documents: int
     cases: int
@@ -68,7 +68,7 @@ class FoundHeads(ProbeResult):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measure that heads are ranked by first, in its best direction."""
+        """The measures; first the one that ranks heads, in its best direction."""
         names = tuple(self.table["measure"].unique())
         own = [name for name in names if name.startswith(f"{self.metric} ")]
         rows: Any = self.table[self.table["measure"].isin(own)]
@@ -147,7 +147,7 @@ class FoundHeads(ProbeResult):
 
     @checked
     def to_json(self, path: str | Path, method: str | None = None) -> None:
-        """Write the heads for other software: their scores, and cross heads as Whisper names them.
+        """Write the heads for other software: their scores, and cross heads in Whisper's format.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class FoundHeads(ProbeResult):
 
     @checked
     def draw(self, number: int = 0) -> Figure:
-        """Draw one of `maps`: the best head's scores beside the truth, in its field's own way.
+        """Draw one of `maps`: the best head's scores beside the truth, in its field's usual form.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a map of units scores: precision at one, AUC, and the measures of each field."""
+"""Scores of maps of units: precision at one, AUC, and each field's measures."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def precision(batch: UnitBatch, chosen: Tensor) -> Tally:
 
 
 def shuffled(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """b h each: precision with labels dealt out anew among a document's queries, and its variance.
+    """b h each: precision with labels permuted among a document's queries, and its variance.
 
     Exact (Hoeffding 1951): the picks stay, the rows of right answers are permuted. A document with
-    a single query has nobody to exchange with; there any candidate may be the right one.
+    a single query has nothing to exchange; there the right candidate is random.
     """
     cases = batch.cases.float()
     n = cases.sum(-1)[:, None].clamp_min(1)  # b 1
@@ -93,7 +93,7 @@ def precision_at_fifth(maps: Tensor, batch: UnitBatch) -> Tally:
 
 
 def alignment_error(batch: UnitBatch, chosen: Tensor) -> Tally:
-    """Och and Ney's error rate: 1 − (|A∩S| + |A∩P|) / (|A| + |S|), summed up to its last ratio."""
+    """Och and Ney's error rate: 1 − (|A∩S| + |A∩P|) / (|A| + |S|), as sums for the final ratio."""
     asked = batch.asked[:, None]
     agreed = (_at(batch.right, chosen) & asked).sum(-1) + (_at(batch.possible, chosen) & asked).sum(
         -1

@@ -1,4 +1,4 @@
-"""Sounds with a transcript: which tokens make each word, and in which moments it is heard."""
+"""Sounds with a transcript: each word's tokens and moments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 def encoded_sound(
     scope: Scope, number: int, document: Linked, faults: Faults
 ) -> tuple[dict[str, Tensor], Plan] | None:
-    """The inputs of a sound and its transcript, and their plan; None where they cannot be read."""
+    """The inputs of a sound and its transcript, and their plan; None if unreadable."""
     assert document.sound is not None and document.other is not None
     processor = processor_of(scope, "sound")
     extractor = feature_extractor_of(processor)
@@ -52,7 +52,7 @@ def encoded_sound(
     tokenizer = scope.tokenizer or processor.tokenizer
     features = extractor(sound.samples, sampling_rate=extractor.sampling_rate, return_tensors="pt")
     inputs = moved(scope, tensors_of(features))
-    # a transcript begins with a blank, as the model was trained
+    # a transcript begins with a blank, as in the model's training
     ids = transcript(scope, tokenizer, f" {document.other}", inputs)
     longest = scope.model.config.max_target_positions
     if ids.shape[1] > longest:
@@ -68,11 +68,9 @@ def encoded_sound(
 
 
 def _heard(frames: Floats, start: float, end: float) -> NDArray[np.bool_]:
-    """Moments whose middle lies in a word; the nearest one of a word that is shorter than them."""
+    """The moments whose middle lies in a word; for a shorter word the nearest one."""
     middle = frames.mean(1)
-    inside = (middle >= start - 1e-6) & (
-        middle < end - 1e-6
-    )  # seconds are kept in single precision
+    inside = (middle >= start - 1e-6) & (middle < end - 1e-6)  # seconds are in single precision
     if not inside.any():
         inside[np.abs(middle - (start + end) / 2).argmin()] = True
     return inside
@@ -81,10 +79,10 @@ def _heard(frames: Floats, start: float, end: float) -> NDArray[np.bool_]:
 def _plan(
     number: int, document: Linked, tokens: Tokens, frames: Floats, sound: Sound, faults: Faults
 ) -> Plan | None:
-    """Every token asks at the position before it, which predicts it.
+    """Every token's query is at the position before it, which predicts it.
 
-    All positions of the decoder have a row, as Whisper standardises attention over all of them;
-    the way through time begins before the first word and ends at the last token.
+    All positions of the decoder have a row, because Whisper standardises attention over all of
+    them; the path through time begins before the first word and ends at the last token.
     """
     offset = tokens.texts[0].find(str(document.other))
     pieces = [tokens_of((a + offset, b + offset), tokens, 0) for a, b in document.queries]

@@ -1,4 +1,4 @@
-"""When words are heard, by a map of tokens × moments: dynamic time warping, as Whisper does."""
+"""Word times from a map of tokens × moments: dynamic time warping, as in Whisper."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Timing:
-    """What the words of one sound are timed by."""
+    """The data for timing the words of one sound."""
 
     words: tuple[str, ...]
-    rows: tuple[tuple[int, int], ...]  # of `spoken`, which has a row more: the end
+    rows: tuple[tuple[int, int], ...]  # of `spoken`, which has one more row for the end
     truth: Floats  # w 2, seconds
     starts: Floats  # of moments
     seconds: float  # of the sound

@@ -21,7 +21,7 @@ from headscope.roles.maps import unit_batch
 from headscope.roles.scores import Tally
 from headscope.statistics.significance import Replicates
 
-POOL = 24  # heads that greedy selection looks at: the best by themselves
+POOL = 24  # heads that greedy selection considers: the best alone
 CELLS = 40_000  # pairs of units that the regression is fitted to
 PENALTY = 0.15  # C of the logistic regression, as in Rao et al.
 COLUMNS = ("method", "k", "heads", "chosen", "value", "low", "high", "documents")
@@ -60,7 +60,7 @@ def together(
     score: Scorer,
     seed: int,
 ) -> pd.DataFrame:
-    """A row a method: the heads, their score where they were chosen and on the other half."""
+    """A row per method: the heads, their score on the choosing half and on the other."""
     choosing, scoring = kept.half(0), kept.half(1)
     if not choosing or not scoring:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -81,7 +81,7 @@ def together(
 
 
 def map_score(field: Field) -> Scorer:
-    """How a field scores maps of one document."""
+    """A field's score of one document's maps."""
     measure = OF_MAPS[field.metric]
 
     def score(kept: KeptDocument, maps: Array) -> tuple[Array, float]:
@@ -103,7 +103,7 @@ def _ranked(alone: Array, lower: bool) -> list[Head]:
 
 
 def _means(documents: Sequence[KeptDocument], many: Sequence[Chosen], score: Scorer) -> Array:
-    """What each of several choices scores over all documents."""
+    """The scores of several choices over all documents."""
     parts = [score(one, np.stack([chosen.map_of(one) for chosen in many])) for one in documents]
     cases = sum(count for _, count in parts)
     return np.sum([sums for sums, _ in parts], axis=0) / (cases or np.nan)
@@ -112,7 +112,7 @@ def _means(documents: Sequence[KeptDocument], many: Sequence[Chosen], score: Sco
 def _greedy(
     documents: Sequence[KeptDocument], alone: Array, lower: bool, k: int, score: Scorer
 ) -> list[tuple[Head, ...]]:
-    """The best one, two … k heads: each adds the head that helps most."""
+    """The best one, two … k heads; each step adds the head that helps most."""
     pool = _ranked(alone, lower)[: max(POOL // 2 if lower else POOL, k)]
     sign = -1.0 if lower else 1.0
     chosen: tuple[Head, ...] = ()
@@ -127,7 +127,7 @@ def _greedy(
 
 
 def _regression(documents: Sequence[KeptDocument], field: Field, seed: int) -> Chosen | None:
-    """Weights of all heads, most of them zero; None where nothing can be told apart."""
+    """Weights of all heads, most of them zero; None if right and wrong cannot be separated."""
     from sklearn.linear_model import LogisticRegression
 
     generator = np.random.default_rng(seed)

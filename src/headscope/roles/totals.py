@@ -18,7 +18,7 @@ FARTHEST = 512  # units: farther offsets are counted as this far
 
 
 class Totals:
-    """What every head scored so far, in every direction, and what chance and position would."""
+    """Every head's scores so far, in every direction, with chance and position as baselines."""
 
     def __init__(self, field: Field, layers: int, heads: int, seed: int, replicates: int) -> None:
         self.field = field
@@ -31,7 +31,7 @@ class Totals:
         self.begin(())
 
     def begin(self, batch: tuple[Plan, ...] | UnitBatch) -> None:
-        """Make room for the documents of a batch."""
+        """Allocate memory for the documents of a batch."""
         plans = batch.plans if isinstance(batch, UnitBatch) else batch
         self._plans = plans
         self._sums = np.zeros((len(plans), *self.shape))
@@ -39,19 +39,19 @@ class Totals:
         self._null = np.zeros((2, len(plans), *self.shape[1:]))
 
     def add(self, metric: str, direction: str, layer: int, sums: Any, counts: Any) -> None:
-        """Take b h sums and b (or b h) counts of one layer."""
+        """Add b h sums and b (or b h) counts of one layer."""
         at = self.field.metrics.index(metric), self.field.directions.index(direction), layer
         self._sums[(slice(None), *at)] = np.asarray(sums)
         counted = np.asarray(counts)
         self._counts[(slice(None), *at)] = counted if counted.ndim == 2 else counted[:, None]
 
     def add_null(self, direction: str, layer: int, mean: Any, variance: Any) -> None:
-        """Take b h each: precision by shuffled labels, and its variance."""
+        """Add b h each: precision with shuffled labels, and its variance."""
         at = slice(None), self.field.directions.index(direction), layer
         self._null[0][at], self._null[1][at] = np.asarray(mean), np.asarray(variance)
 
     def end(self) -> None:
-        """Add the batch to what there is."""
+        """Add the batch to the totals."""
         plans = self._plans
         numbers = np.array([one.number for one in plans], np.int64)
         flat = len(plans), int(np.prod(self.shape))

@@ -1,6 +1,6 @@
-"""Runs: long work that keeps what it has, shows progress, can be stopped and goes on.
+"""Runs: long work with checkpoints and progress, which can be stopped and resumed.
 
-There is one way to do long work, and this folder is it::
+All long work uses this folder, in this way::
 
     from headscope.files import write_table
     from headscope.runs import Run, State, fingerprint, scope_identity
@@ -19,12 +19,12 @@ There is one way to do long work, and this folder is it::
                 write_table(table(counts), output)
         return counts
 
-`identity` is whatever decides the result: an output that was begun with another identity is
-refused in a sentence that says what differs. While the block is open nobody else can write the
-output. When it ends well, what was kept beside the output goes; when it ends in an error or
-Ctrl-C, the latest state is kept, and Ctrl-C becomes `Stopped`, whose message says how to go on.
-A run made of several long steps uses `run.table(name, compute)` for finished tables and
-`run.place(name)` as the output of a run inside it. Without an output nothing is kept.
+`identity` is everything that decides the result: an output begun with another identity raises an
+error that says what differs. While the block is open no other process can write the output. If it
+ends well, the checkpoint beside the output is removed; after an error or Ctrl-C the latest state
+stays, and Ctrl-C becomes `Stopped`, whose message says how to resume. A run with several long steps
+uses `run.table(name, compute)` for finished tables and `run.place(name)` as the output of a run
+inside it. Without an output there is no checkpoint.
 """
 
 from headscope.errors import Stopped as Stopped

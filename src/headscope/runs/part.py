@@ -1,4 +1,4 @@
-"""A part of a run: its state, kept from time to time and when the run is stopped."""
+"""A part of a run: its state, saved from time to time and when the run is stopped."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.interrupts import uninterrupted
 
-KEEP_EVERY = 10.0  # seconds of work that a killed run may lose
-SHARE = 20  # and a state that takes long to write is written at most a twentieth of the time
+KEEP_EVERY = 10.0  # most seconds of work that a killed run loses
+SHARE = 20  # writing takes at most a twentieth of the time
 Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a part has come, and the numbers it has by then."""
+    """A part's progress, and its numbers so far."""
 
     position: dict[str, Any]  # small, as JSON
     arrays: Arrays = field(default_factory=dict[str, NDArray[Any]])
 
 
 class RunPart:
-    """Made by `Run.part`; its state lies in a file that is replaced whole."""
+    """Made by `Run.part`; its state is in a file that is replaced atomically."""
 
     def __init__(self, name: str, place: Callable[[str], Path | None], begun: Path | None) -> None:
         self._name = f"{name}.npz"
-        self._place = place  # makes the run's folder when something is to be kept
+        self._place = place  # creates the run's folder when a state is saved
         self._begun = begun  # the run's folder, whether it exists or not
-        self._latest: Callable[[], State] | None = None  # newer than what is kept
+        self._latest: Callable[[], State] | None = None  # newer than the saved state
         self._due = time.monotonic() + KEEP_EVERY
-        self.is_whole = True  # False where a step failed amid its change
+        self.is_whole = True  # False if a step failed during its change
 
     def recall(self) -> State | None:
-        """What an earlier run kept of this part, or None."""
+        """This part's state from an earlier run, or None."""
         if self._begun is None or not (path := self._begun / self._name).exists():
             return None
         try:
@@ -57,25 +57,25 @@ class RunPart:
 
     @contextlib.contextmanager
     def step(self, state: Callable[[], State]) -> Generator[None]:
-        """A change that is made whole or not at all; `state` tells what there is after it.
+        """A change that is made completely or not at all; `state` returns the state after it.
 
-        Ctrl-C waits for the end of the step. A step that fails leaves what was kept before it.
+        Ctrl-C waits for the end of the step. A step that fails leaves the earlier state.
         """
         with uninterrupted():
-            self._latest, self.is_whole = None, False  # amid a change there is nothing to keep
+            self._latest, self.is_whole = None, False  # during a change no state can be saved
             yield
             self._latest, self.is_whole = state, True
             if time.monotonic() > self._due:
                 self.keep()
 
     def put(self, state: State) -> None:
-        """A part that is done in one go: its state is kept at once."""
+        """Save the state of a part that is done in one step."""
         with self.step(lambda: state):
             pass
         self.keep()
 
     def keep(self) -> None:
-        """Write the latest state down now; a run does so by itself when it is stopped."""
+        """Save the latest state now; a stopped run does so automatically."""
         latest, self._latest = self._latest, None
         if latest is None:
             return

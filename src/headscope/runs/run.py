@@ -1,4 +1,4 @@
-"""A run: one output, one writer, one identity; stopped at any moment, it goes on from there."""
+"""A run: one output, one writer, one identity; it can be stopped at any moment and resumed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands; `total` is None while the end is not in sight."""
+    """A run's progress; `total` is None while the end is unknown."""
 
-    done: int  # documents, sentences, steps: whatever the run counts
+    done: int  # documents, sentences or steps
     total: int | None = None
     segments: int = 0
     tokens: int = 0
     title: str = ""  # what the run is doing: "Surveying"
-    note: str = ""  # anything else worth seeing: "loss 0.123"
+    note: str = ""  # such as "loss 0.123"
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -43,7 +43,7 @@ ProgressCallback = Callable[[Progress], None]
 
 @contextlib.contextmanager
 def showing(progress: bool | ProgressCallback) -> Generator[ProgressCallback]:
-    """What shows progress: the caller's own function, a bar on a terminal, or nothing."""
+    """The display of progress: the caller's function, a bar on a terminal, or nothing."""
     if not isinstance(progress, bool):
         yield progress
     elif progress and sys.stderr.isatty():
@@ -81,7 +81,7 @@ def _bar() -> Generator[ProgressCallback]:
 
         def show(progress: Progress) -> None:
             nonlocal last
-            if progress.title != last:  # another part of the run: its time left is its own
+            if progress.title != last:  # another part of the run has its own time left
                 last = progress.title
                 bar.reset(task)
             bar.update(
@@ -95,7 +95,7 @@ def _bar() -> Generator[ProgressCallback]:
 
 
 def words(progress: Progress) -> str:
-    """What stands before the bar."""
+    """The text before the bar."""
     tokens = f"{progress.tokens:,} tokens" if progress.tokens else ""
     return ", ".join(part for part in (progress.title, tokens, progress.note) if part)
 
@@ -105,13 +105,13 @@ IDENTITY = "run.json"
 
 
 def partial_folder(output: Path) -> Path:
-    """Where a run keeps what it has until its output is written."""
+    """The folder of a run's checkpoint until its output is written."""
     return output.with_name(output.name + ".partial")
 
 
 @contextlib.contextmanager
 def only_writer(output: Path, *, folder: bool = False) -> Generator[None]:
-    """Hold the output for this run; another run that wants it is refused at once."""
+    """Lock the output for this run; another run with that output raises an error at once."""
     if output.is_dir() and not folder:
         raise BadInput(f"{output} is a folder; give the name of a file to write.")
     if not output.parent.is_dir():
@@ -140,7 +140,7 @@ def only_writer(output: Path, *, folder: bool = False) -> Generator[None]:
 class Run:
     """Use it as `with Run(output, identity, title=…) as run:`.
 
-    What is kept lies in `<output>.partial` until the output is written."""
+    Its checkpoint is in `<output>.partial` until the output is written."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Run:
         self._restart, self._progress, self._makes_folder = restart, progress, makes_folder
         self._folder = None if self.output is None else partial_folder(self.output)
         self._parts: list[RunPart] = []
-        self._resumed = False  # an earlier run kept something
+        self._resumed = False  # whether an earlier run left a checkpoint
         self._held = contextlib.ExitStack()
         self._show: ProgressCallback = lambda progress: None
 
@@ -167,7 +167,7 @@ class Run:
 
     def __enter__(self) -> Run:
         try:
-            with uninterrupted():  # a lock that nobody knows of would keep the next run out
+            with uninterrupted():  # a leaked lock would block the next run
                 if self.output is not None and self._folder is not None:
                     writer = only_writer(self.output, folder=self._makes_folder)
                     self._held.enter_context(writer)
@@ -191,11 +191,11 @@ class Run:
             if error is None:
                 self._forget()
                 return
-            with contextlib.suppress(HeadscopeError):  # the disk is full; what came before stays
+            with contextlib.suppress(HeadscopeError):  # the disk is full; the earlier state stays
                 for part in self._parts:
                     part.keep()
             kept = self._is_kept()
-            # other input is another run, so what a refused run kept would serve nobody
+            # a refused run's checkpoint is useless: other input is another run
             if not kept or (isinstance(error, BadInput) and not self._resumed):
                 self._forget()
         if stopped:
@@ -213,7 +213,7 @@ class Run:
             raise BadInput(
                 f"{folder} was written by another version of headscope or another program; {_ANEW}."
             )
-        if not (folder / IDENTITY).exists():  # killed before it said whose it is: nothing is in it
+        if not (folder / IDENTITY).exists():  # killed before it wrote its identity, so it is empty
             self._forget()
             return
         for path in folder.iterdir():
@@ -256,7 +256,7 @@ class Run:
             )
         return "Stopped before there was anything to keep; the same command starts again."
 
-    # what is kept
+    # the checkpoint
 
     def part(self, name: str) -> RunPart:
         """A part of the run with a state of its own."""
@@ -265,9 +265,9 @@ class Run:
         return part
 
     def place(self, name: str) -> Path | None:
-        """A file of the run's own, such as the output of a run inside it; None if nothing is kept.
+        """A file in the checkpoint, such as the output of a run inside it; None without an output.
 
-        It goes with the rest once this run's output is written.
+        It is removed with the checkpoint once this run's output is written.
         """
         folder = self._folder
         if folder is None:
@@ -284,7 +284,7 @@ class Run:
         return folder / name
 
     def table(self, name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """A table that is computed once: read back where an earlier run finished it."""
+        """A table that is computed once: read back if an earlier run finished it."""
         import pandas as pd
 
         path = None if self._folder is None else self._folder / f"{name}.parquet"
@@ -297,10 +297,10 @@ class Run:
                 frame.to_parquet(temporary)
         return frame
 
-    # how far it has come
+    # progress
 
     def show(self, progress: Progress) -> None:
-        """Show progress of a run inside this one: pass it on as `progress=run.show`."""
+        """Show progress of a run inside this one: pass `progress=run.show`."""
         self._show(progress if progress.title else dataclasses.replace(progress, title=self.title))
 
     def tell(
@@ -313,7 +313,7 @@ class Run:
         tokens: int = 0,
         note: str = "",
     ) -> None:
-        """Say how far the run has come; here it ends where an earlier Ctrl-C was lost."""
+        """Report progress; raises here if an earlier Ctrl-C was lost."""
         if was_asked() and not pending():
             raise KeyboardInterrupt
         self.show(Progress(done, total, segments, tokens, title, note))
@@ -344,7 +344,7 @@ def _other(names: list[str]) -> str:
 
 
 def _changed(kept: Any, now: Any) -> str:
-    """The settings and statistics that differ, in brackets; those that are long are left out."""
+    """The settings and statistics that differ, in brackets, without long ones."""
     parts = ({name: each.get(name) for name in ("settings", "statistics")} for each in (kept, now))
     said = [one for one in _differing(*parts) if len(one) <= 80]
     return f" ({'; '.join(said[:4])})" if said else ""
@@ -367,5 +367,5 @@ def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
 
 
 def _holds(path: Path) -> bool:
-    """Whether there is anything in it: a run inside may have been stopped before it kept."""
+    """Whether it contains anything: a run inside may have stopped before its first save."""
     return path.is_file() or any(_holds(one) for one in path.iterdir())

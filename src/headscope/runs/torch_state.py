@@ -1,4 +1,4 @@
-"""A network in training as an array of bytes: opening a state never runs anything."""
+"""A network in training as an array of bytes; opening a state never runs code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def packed(**state: Any) -> dict[str, NDArray[Any]]:
 
 
 def unpacked(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """What was packed; torch's random state is as it was then."""
+    """The unpacked state; also restores torch's random state."""
     import torch
 
     state = torch.load(io.BytesIO(arrays[_NAME].tobytes()), weights_only=True, map_location="cpu")

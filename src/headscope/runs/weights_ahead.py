@@ -1,7 +1,7 @@
-"""The fingerprint of weights that is asked for at the end of a pass.
+"""The fingerprint of weights, computed during a pass and needed at its end.
 
-A thread beside one that runs Python waits for its turn at every tensor, longer than the checksums
-take; beside a GPU that reads a corpus it has all the time of the pass.
+Beside a thread that runs Python, a second thread waits at every tensor for longer than the
+checksums take; beside a GPU that reads a corpus it has the time of the whole pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headscope.runs.identity import ScopeLike, model_fingerprint
 
 
 def weights_of(scope: ScopeLike) -> Callable[[], str]:
-    """Tells the fingerprint when it is called; of a model on a GPU it is made from now on."""
+    """A function that returns the fingerprint; for a model on a GPU, computing starts now."""
     if not _stay_on_gpu(scope.model):
         return partial(model_fingerprint, scope.model)
     import torch
@@ -28,9 +28,9 @@ def weights_of(scope: ScopeLike) -> Callable[[], str]:
 
     def work() -> None:
         try:
-            with torch.cuda.stream(stream):  # what the GPU reads is not waited for
+            with torch.cuda.stream(stream):  # does not wait for the corpus's work on the GPU
                 made.set_result(model_fingerprint(scope.model))
-        except BaseException as fault:  # raised where the fingerprint is asked for
+        except BaseException as fault:  # raised when the fingerprint is needed
             made.set_exception(fault)
 
     threading.Thread(target=work, name="headscope-weights", daemon=True).start()
@@ -38,7 +38,7 @@ def weights_of(scope: ScopeLike) -> Callable[[], str]:
 
 
 def _stay_on_gpu(model: Any) -> bool:
-    """Whether no weight comes and goes while the model runs, as those of one that is spread do."""
+    """Whether all weights stay on the GPU during a pass, unlike offloaded ones."""
     places = set(getattr(model, "hf_device_map", {}).values())
     weights = list(model.parameters())
     return len(places) <= 1 and bool(weights) and all(one.is_cuda for one in weights)

@@ -1,4 +1,4 @@
-"""A sink that keeps what it is asked to keep, and turns it into readings."""
+"""A sink that keeps attention and turns it into readings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headscope.text.tokens import Tokens
 
 Way = tuple[Kind, int, tuple[bool, bool, bool] | None, bool]
 CANCELLED = "The reading was cancelled."
-TESTED = 6  # queries of each layer whose weights are made both ways
+TESTED = 6  # queries of each layer whose weights are computed both ways
 NO_QK = (
     "This model computes its attention outside the interface that hands over q and k, so only "
     "its weights can be read."
@@ -34,10 +34,10 @@ NO_QK = (
 class Collector:
     """Keeps, per input of a batch, the real rows and columns of every wanted layer.
 
-    `queries` and `keys` are how many real tokens each input has on the side that looks (the
-    decoder's, for cross attention) and on the side that is looked at; None keeps everything.
-    `layers` are how many each kind has, `whole` the layers whose maps must be kept, `proven` the
-    ways of making weights that were tested before.
+    `queries` and `keys` are how many real tokens each input has on the query side (the decoder's,
+    for cross attention) and on the key side; None keeps everything. `layers` is the number of
+    layers of each kind, `whole` the layers whose maps must be kept, `proven` the ways of computing
+    weights that were tested before.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Collector:
     ) -> None:
         self._queries = queries
         self._keys = keys
-        self.sizes: dict[Kind, tuple[int, int]] = {}  # queries and keys a kind was seen with
+        self.sizes: dict[Kind, tuple[int, int]] = {}  # each kind's numbers of queries and keys
         self._keeping = keeping
         self._wanted = None if wanted is None else frozenset(wanted)
         self._layers, self._whole = layers, frozenset(whole)
@@ -156,14 +156,14 @@ class Collector:
         self._apart[call.kind, call.layer].append((apart / allowed).max())
 
     def _tested_rows(self, t: int, device: torch.device) -> Tensor:
-        """Spread over the text; made once, since a GPU must not be waited for at every layer."""
+        """Queries spread over the text; made once, so that no layer waits for the GPU."""
         if (t, device) not in self._rows:
             rows = sorted({round(at * (t - 1) / (TESTED - 1)) for at in range(TESTED)})
             self._rows[t, device] = torch.tensor(rows).to(device)
         return self._rows[t, device]
 
     def not_rebuilt(self) -> frozenset[Layer]:
-        """Layers whose weights do not come out of q and k as the model's own."""
+        """Layers whose weights from q and k differ from the model's own."""
         if not self._apart:
             return frozenset()
         most = [torch.stack(apart).max() for apart in self._apart.values()]
@@ -210,17 +210,17 @@ def _shape(call: Call) -> tuple[int, ...]:
 
 
 def _way(call: Call, one: LayerAttention) -> Way:
-    """What a layer's weights are made of: what was tested once holds for every text."""
+    """How a layer's weights are computed; one test is valid for every text."""
     mask, bias = one.mask_held, one.bias_held
     shape = None if mask is None else (mask.window is None, mask.causal, mask.bits is None)
     return call.kind, call.layer, shape, bias is None or bias.relative
 
 
 def _tolerance(scores: Tensor, visible: Tensor | None, dtype: torch.dtype) -> Tensor | float:
-    """How far weights may be from the model's own, of heads and queries (h r).
+    """The tolerance for weights against the model's own, by head and query (h r).
 
     Half precision rounds its scores, before and after they are scaled: two of size s that compete
-    move a weight by half of s times the precision at most. A mask or a bias gone wrong moves far
+    move a weight by half of s times the precision at most. A wrong mask or bias moves weights much
     more.
     """
     if dtype in (torch.float32, torch.float64):
@@ -235,7 +235,7 @@ Found = tuple[Bias | None, Mask | None]
 
 
 class Positional:
-    """Layers of a pass are handed the same tensors; what was made of them is made once."""
+    """Layers of a pass share tensors, so what is derived from them is computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], tuple[list[Tensor], Found]] = {}
@@ -245,7 +245,7 @@ class Positional:
         if mask is None and call.bias is None:
             return None, Mask((t, s)) if call.implied_causal and t > 1 else None
         sources = [one for one in (mask, call.bias) if one is not None]
-        # the tensors are kept, so that no other can take their at in memory meanwhile
+        # the tensors are kept, so that no other tensor gets the same address
         at = (*(id(one) for one in sources), call.bias is None, row, t, s)
         if at not in self._known:
             self._known[at] = (sources, _find(call, mask, row, t, s))
@@ -274,11 +274,11 @@ def _of(tensor: Tensor, row: int, t: int, s: int) -> Tensor:
     return tensor[min(row, tensor.shape[0] - 1), :, :t, :s]
 
 
-# Work that somebody else may stop: looked for between the layers of a pass.
+# Work that another thread may stop, between the layers of a pass.
 
 
 class Interrupted(HeadscopeError):
-    """The work was taken back before it was done."""
+    """The work was cancelled."""
 
 
 Report = Callable[[str, float], None]
@@ -294,7 +294,7 @@ _watched = _Watched()
 
 @contextlib.contextmanager
 def interruptible(stop: threading.Event, report: Report | None = None) -> Generator[None]:
-    """Readings taken inside end with `Interrupted` once the event is set.
+    """Readings inside raise `Interrupted` once the event is set.
 
     report: called with the stage of the work and the share of that stage that is done.
     """
@@ -309,7 +309,7 @@ def interruptible(stop: threading.Event, report: Report | None = None) -> Genera
 
 
 def check_stop(stage: str, done: float) -> None:
-    """Stop here if somebody asked for it; `done`: the share of the stage that lies behind."""
+    """Raise `Interrupted` if the event is set; `done`: the finished share of the stage."""
     if _watched.stop is not None and _watched.stop.is_set():
         raise Interrupted(CANCELLED)
     if _watched.report is not None:

@@ -1,8 +1,8 @@
 """What a reading keeps of each layer, and how much memory that takes.
 
-Left to itself (`keep="auto"`) a reading keeps q and k, from which weights are made when they are
-looked at, and whole maps where they are small, where a family gives no q and k, or where weights
-made from them turn out not to be the model's own.
+By default (`keep="auto"`) a reading keeps q and k, from which weights are computed on use. It keeps
+whole maps if they are small, if a family gives no q and k, or if weights from q and k differ from
+the model's own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Keep = Literal["weights", "q", "k", "v"]
 WhatToKeep = Collection[Keep] | Literal["auto"]
 Layer = tuple[Kind, int]
 
-SMALL = 64_000_000  # bytes: all maps of a kind are kept up to this, and need not be made again
+SMALL = 64_000_000  # bytes: smaller maps of a kind are kept instead of computed again
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Keeping:
                 raise BadInput(f"keep is 'auto' or a list of names, such as keep=[{keep!r}].")
             return Keeping(frozenset(("q", "k")), True, memory.limit(most))
         known = ", ".join(get_args(Keep))
-        given: Any = keep  # whatever a caller hands over
+        given: Any = keep  # any argument of the caller
         if not isinstance(given, Collection):
             raise BadInput(f"keep= is 'auto' or a list chosen from {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
@@ -48,7 +48,7 @@ class Keeping:
 
     @property
     def wants_scores(self) -> bool:
-        """Whether q and k are kept of families that have to be watched for them."""
+        """Whether to keep q and k in families where capture must record them."""
         return not self.names.isdisjoint(("q", "k"))
 
     def maps(self, maps: int, neurons: int) -> bool:
@@ -62,7 +62,7 @@ class Keeping:
         layers: Collection[int] | None,
         item: int,  # bytes of a number of the model
     ) -> int:
-        """The bytes one input will take, as far as can be told before it is read."""
+        """The expected bytes of one input, before it is read."""
         total = 0
         for kind, (queries, keys) in sizes.items():
             every = described.layer_numbers.get(kind, ())
@@ -79,7 +79,7 @@ class Keeping:
         return total
 
     def check(self, size: int, lazily: int, started: bool = False) -> None:
-        """Refuse what does not fit; `lazily` is what the reading would take with keep='auto'."""
+        """Raise an error if it does not fit; `lazily` is the size with keep='auto'."""
         if size <= self.most:
             return
         ways = ["name fewer layers with layers=[…]", f"allow it with memory='{_rounded_up(size)}'"]

@@ -1,4 +1,4 @@
-"""Run a model once and make readings of what it attended to; a second time where that is needed."""
+"""Run a model and make readings; run it a second time if whole maps are needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from headscope.text.tokens import Tokens
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope
 
-# layers whose weights were found not to come out of q and k: their maps are kept from then on
+# layers whose weights from q and k differ: their maps are kept from then on
 _whole: WeakKeyDictionary[nn.Module, frozenset[Layer]] = WeakKeyDictionary()
 _proven: WeakKeyDictionary[nn.Module, frozenset[Way]] = WeakKeyDictionary()
 
@@ -92,7 +92,7 @@ def run(
     def once(whole: frozenset[Layer]) -> Collector:
         proven = _proven.get(scope.model, frozenset())
         collector = Collector(*counts, keeping, layers, count, whole, proven)
-        # lazily, so that layers nobody asked for never make their weights
+        # lazily, so that other layers never compute their weights
         asked = last_word_alone(scope, inputs)
         scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores, **asked)
         return collector
@@ -114,7 +114,7 @@ def _check(
     layers: Collection[int] | None,
     keeping: Keeping,
 ) -> None:
-    """Refuse, before anything runs, what would not fit."""
+    """Raise an error before the run if the reading would not fit."""
     described = _described(scope)
     if described is None:
         return
@@ -130,7 +130,7 @@ def _check(
 
 
 def _described(scope: Scope) -> Description | None:
-    """None for a model that only runs on inputs of its own."""
+    """The description, or None for a model that only runs on special inputs."""
     try:
         return scope.description
     except HeadscopeError:

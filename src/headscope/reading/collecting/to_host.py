@@ -1,4 +1,4 @@
-"""Bring tensors to the host without making the device, or whoever feeds it, wait for them."""
+"""Copy tensors to the host without making the device or the calling thread wait."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class ToHost:
     """Copies of tensors on the host; those of a GPU are complete once `finish` has returned.
 
     The GPU copies into pinned memory while the forward pass goes on, on a stream of its own. What
-    does not fit there stays on the device until the last layer has been given out, since a process
-    that runs a large model is busy giving its GPU work, and is then fetched through two pinned
-    buffers into ordinary memory.
+    does not fit there stays on the device until the last layer is launched, because the process is
+    busy launching, and is then copied through two pinned buffers into ordinary memory.
     """
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ class ToHost:
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
 
     def __call__(self, tensor: Tensor | None, floats: bool = False) -> Tensor | None:
-        """floats: in float32, else in the precision it has."""
+        """floats: in float32, else in the tensor's precision."""
         if tensor is None:
             return None
         tensor = tensor.detach()
@@ -62,13 +61,13 @@ class ToHost:
             stream.synchronize()
 
     def _send(self, tensor: Tensor, made: torch.cuda.Event, to: Tensor) -> torch.cuda.Stream:
-        """Have the GPU copy a tensor, once it is made, into memory it can write to."""
+        """Have the GPU copy a tensor, when it is ready, into pinned memory."""
         device = tensor.device
         if device not in self._streams:
             self._streams[device] = torch.cuda.Stream(device)
         stream = self._streams[device]
         stream.wait_event(made)
-        tensor.record_stream(stream)  # its memory is not given to another before it is copied
+        tensor.record_stream(stream)  # its memory is not reused before the copy ends
         with torch.cuda.stream(stream):
             to.copy_(tensor, non_blocking=True)
         return stream
@@ -84,7 +83,7 @@ class ToHost:
             held = buffer[: one.tensor.nbytes].view(one.tensor.dtype).view(one.tensor.shape)
             arrived = torch.cuda.Event()
             arrived.record(self._send(one.tensor, one.made, held))
-            # while this one comes, the one before is put where it belongs
+            # while this one arrives, the one before is copied to its destination
             _put(under_way)
             under_way = (one, held, arrived)
         _put(under_way)
@@ -109,12 +108,12 @@ _held = 0
 
 
 def held() -> int:
-    """Bytes that readings hold at present."""
+    """Bytes that readings use at present."""
     return _held
 
 
 def pinned_like(tensor: Tensor) -> Tensor | None:
-    """Room for a copy of a tensor; None where too much is held, or the system gives none."""
+    """Memory for a copy of a tensor; None if too much is used, or the system has none."""
     global _held
     size = tensor.nbytes
     with _lock:

@@ -59,7 +59,7 @@ def generated_conversation(
     memory: str | int | None,
     options: dict[str, Any],
 ) -> Reading:
-    """The same, with the answer that the model writes; its tokens stay those it wrote."""
+    """A conversation with the answer that the model writes, with the tokens as it wrote them."""
     keeping = Keeping.of(keep, memory)
     rendered = rendered_for(scope, messages, documents)
     batch = encoded(scope, rendered)
@@ -104,7 +104,7 @@ def _with_spans(reading: Reading, spans: tuple[Span, ...], template: bool) -> Re
 
 
 def _joined(first: Tokens, second: Tokens) -> Tokens:
-    """What was read and what was written after it, as tokens of one text."""
+    """The tokens that were read and those written after them, as one text."""
     text = first.texts[0]
     words = len(first.word_texts)
     shifted = np.where(second.spans < 0, -1, second.spans + len(text)).astype(np.int32)

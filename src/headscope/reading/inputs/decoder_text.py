@@ -1,4 +1,4 @@
-"""What the decoder of an encoder–decoder model is given to read."""
+"""The decoder's inputs in an encoder–decoder model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def encode_both(
     truncate: bool = False,
     max_tokens: int | None = None,
 ) -> tuple[Batch, list[Tokens]]:
-    """What both stacks of an encoder–decoder model are given, and what its decoder reads."""
+    """The inputs of both stacks of an encoder–decoder model, and the decoder's tokens."""
     limits = [limit for limit in (max_tokens, scope.max_tokens) if limit is not None]
     batch = scope.encode(texts, truncate=truncate, max_tokens=max_tokens)
     decoder = decoder_batch(
@@ -74,7 +74,7 @@ def _first(model: Any, tokenizer: Any) -> Tokens:
 
 
 def _shifted(model: Any, tokenizer: Any, read: Tokens) -> Tokens:
-    """Moved one position to the right, with what the model puts first (mBART: the language)."""
+    """Shift by one position to the right, after the model's first token (mBART: the language)."""
     shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is None:
         return _joined(_first(model, tokenizer), read)

@@ -1,4 +1,4 @@
-"""A model writes on, and what it attended to while it read all of it is kept."""
+"""Generation: a model continues a text, and the reading covers all of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def end_tokens(scope: Scope) -> list[int]:
 
 
 def written_ids(scope: Scope, batch: Batch, max_new_tokens: int, options: dict[str, Any]) -> Tensor:
-    """1 t: what the model was given and what it wrote; of two stacks, what the decoder wrote."""
+    """1 t: the prompt and what the model wrote; with two stacks, what the decoder wrote."""
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
     need_count(max_new_tokens, "max_new_tokens")
@@ -93,7 +93,7 @@ def cache_fits(scope: Scope) -> bool:
 
 
 def _may_stop(module: Any, given: Any) -> None:
-    """Between two tokens a stop may be taken."""
+    """Allow a stop between two tokens."""
     safe_point()
 
 

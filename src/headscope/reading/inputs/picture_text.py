@@ -1,4 +1,4 @@
-"""Read a text about pictures: its words, the pieces of pictures among them, and the tower."""
+"""Read a text about pictures: its words, the picture tokens among them, and the tower."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def reading_with_text(
 
 
 class _Seen:
-    """A sink that tells the language model, the picture tower and learned queries apart."""
+    """A sink that separates the language model, the picture tower and learned queries."""
 
     def __init__(
         self, model: nn.Module, asked: Asked, whole: Whole, pictures: int, left_out: list[str]
@@ -145,7 +145,7 @@ def _prompt(processor: Any, text: str, pictures: int) -> str:
 
 
 def named_by_position(tokens: Tokens) -> Tokens:
-    """Tokens that stand for a piece of a picture are called by their row and column."""
+    """Name tokens for a piece of a picture by row and column."""
     assert tokens.positions is not None
     names = tokens.positions.names()
     labels = tuple(
@@ -155,13 +155,13 @@ def named_by_position(tokens: Tokens) -> Tokens:
     return dataclasses.replace(tokens, labels=labels)
 
 
-# Which tokens of a text stand for a picture, and for which part of it.
+# Which tokens of a text represent which part of a picture.
 
 _LOOK_WITH_QUERIES = ("qformer_config", "perceiver_config")  # what stands for a picture is learned
 
 
 def positions_in_text(configuration: Any, tokens: Tokens, laid: list[Laid]) -> Positions:
-    """Words and specials as they are; tokens that stand for pictures with their rectangles."""
+    """Positions of words and specials, and of picture tokens with their rectangles."""
     kinds = np.where(tokens.content, PositionKind.WORD, PositionKind.SPECIAL).astype(np.int8)
     positions = Positions.nowhere(kinds)
     marked = np.flatnonzero(tokens.ids == image_token(configuration))
@@ -177,7 +177,7 @@ def positions_in_text(configuration: Any, tokens: Tokens, laid: list[Laid]) -> P
 
 
 def _shares(laid: list[Laid], total: int) -> list[int]:
-    """How many tokens stand for each picture."""
+    """How many tokens each picture has."""
     if len(laid) == 1:
         return [total]
     one_by_one = [len(one.rectangles) for one in laid if one.rectangles is not None]
@@ -229,7 +229,7 @@ def _pooled(size: tuple[int, int], count: int) -> tuple[int, int] | None:
 def _merged(
     rectangles: NDArray[np.float32], grid: NDArray[np.int32], count: int, picture: int
 ) -> Positions:
-    """Neighbouring patches that became one token follow one another."""
+    """Rectangles of tokens that merge neighbouring patches."""
     together = len(rectangles) // count if count else 0
     if not together or together * count != len(rectangles):
         raise BadInput(

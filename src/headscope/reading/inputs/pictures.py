@@ -1,4 +1,4 @@
-"""Read a picture: every position knows which part of it it stands for."""
+"""Read a picture: every position has its region of the picture."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _picture_alone(
     finest = windows.finest if windows.used else None
     of_keys = positioned_tokens(tower_positions(scope.model, laid[0], keys, grid=finest))
     of_queries = of_keys
-    if "decoder" in collector.sizes:  # a detector's queries: learned, lying nowhere
+    if "decoder" in collector.sizes:  # a detector's learned queries have no region
         count = collector.sizes["decoder"][0]
         of_queries = Tokens.plain([f"object {number}" for number in range(count)])
     (reading,) = collector.readings([of_queries], [of_keys], scope.name)
@@ -122,7 +122,7 @@ class Windows:
         if layer is None:
             return call
         rows, columns = _grid(layer, call, self._first)
-        if not self.used:  # stages only grow coarser, so that the first layer read is the finest
+        if not self.used:  # stages only become coarser, so the first layer is the finest
             self.finest = rows, columns
         return dataclasses.replace(
             call, q=None, k=None, v=None, bias=None,
@@ -140,7 +140,7 @@ class Windows:
 
 
 def window_positions(rows: int, columns: int, side: int, shift: int) -> Tensor:
-    """windows × side²: which place of the grid each position of each window is."""
+    """windows × side²: the grid index of each position of each window."""
     grid = torch.arange(rows * columns).reshape(rows, columns)
     grid = torch.roll(grid, (-shift, -shift), (0, 1))
     tiles = grid.reshape(rows // side, side, columns // side, side).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""What every reading of pictures and sounds does: inputs on the model's device, collect, name."""
+"""Steps that readings of pictures and sounds share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Whole = frozenset[Layer]
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is to be kept of which layers."""
+    """What to keep, and of which layers."""
 
     keeping: Keeping
     layers: Collection[int] | None
@@ -38,7 +38,7 @@ class Asked:
 
 
 def collected(read: Callable[[Whole], dict[str, Collector]]) -> dict[str, Collector]:
-    """Read once; once more, keeping maps, where weights do not come out of q and k."""
+    """Read once; once more with maps if weights from q and k differ."""
     found = read(frozenset())
     wrong = frozenset[Layer]().union(*(one.not_rebuilt() for one in found.values()))
     return read(wrong) if wrong else found
@@ -65,7 +65,7 @@ def positioned_tokens(positions: Positions) -> Tokens:
     return dataclasses.replace(Tokens.plain(positions.names()), positions=positions)
 
 
-# The model's own processor: what turns a picture or a sound into what the model takes.
+# The model's processor, which turns a picture or a sound into inputs.
 
 
 def processor_of(scope: Scope, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""Read a sound: every frame knows its seconds, and a decoder its transcript."""
+"""Read a sound: every frame has its seconds, and a decoder its transcript."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def sound_reading(
     return dataclasses.replace(reading, sound=sound, metadata=metadata)
 
 
-# Which moment of a sound each position of a model hears.
+# The moment of a sound for each position of a model.
 
 HOP = 0.01  # seconds between the columns of a spectrogram, in every family read here
 
@@ -83,7 +83,7 @@ HOP = 0.01  # seconds between the columns of a spectrogram, in every family read
 def sound_positions(configuration: Any, extractor: Any, count: int) -> Positions:
     """Positions of `count` positions, in seconds from the beginning of the sound."""
     strides = getattr(configuration, "conv_stride", None)
-    if strides is not None:  # samples go through convolutions: wav2vec 2 and its kin
+    if strides is not None:  # convolutions over samples: wav2vec 2 and similar models
         return _evenly(count, prod(strides) / extractor.sampling_rate)
     if getattr(configuration, "max_source_positions", None) is not None:  # Whisper
         hop = extractor.hop_length / extractor.sampling_rate
@@ -129,15 +129,15 @@ def _spectrogram_patches(configuration: Any, count: int) -> Positions:
     return Positions.joined(Positions.nowhere(kinds), patches)
 
 
-# What the decoder of a speech model reads: the caller's text, or what the model hears.
+# What the decoder of a speech model reads: the caller's text, or the model's transcript.
 
-MOST_TOKENS = 200  # of a transcript; Whisper hears half a minute at a time
+MOST_TOKENS = 200  # of a transcript; Whisper reads half a minute at a time
 
 
 def transcript(
     scope: Scope, tokenizer: Any, text: str | None, inputs: Mapping[str, Tensor]
 ) -> Tensor:
-    """1 × tokens, as the model was trained to see them: what begins a transcript, text, end."""
+    """1 × tokens as in the model's training: a transcript's first tokens, text, end."""
     if text is not None:
         return torch.tensor([tokenizer(text).input_ids], device=scope.device)
     if getattr(tokenizer, "prefix_tokens", None) is None:
@@ -147,10 +147,10 @@ def transcript(
 
 
 def _heard(scope: Scope, tokenizer: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Whisper's own way: its language is found first, unless the tokenizer names one.
+    """Whisper's own transcript; it detects the language first, unless the tokenizer names one.
 
     The ids come from the tokenizer: a generation configuration that was not saved with the model
-    holds those of another vocabulary, and the model then goes on past its end.
+    holds those of another vocabulary, and the model would continue past its end.
     """
     before = _beginning(scope, tokenizer, inputs)
     settings = copy.deepcopy(scope.model.generation_config)

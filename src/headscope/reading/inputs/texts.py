@@ -1,4 +1,4 @@
-"""Readings of inputs that are no text of ours: ids, pictures, sound, embeddings."""
+"""Readings of inputs without a known text: ids, pictures, sound, embeddings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _one_example(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Tensor
 def _tokens(
     scope: Scope, ids: Tensor | None, given: Sequence[str] | Tokens | None, count: int
 ) -> Tokens:
-    """Named by the caller; else as the vocabulary spells their ids; else by their place."""
+    """Tokens named by the caller, else by their ids' spelling, else by position."""
     known = ids is not None and ids.shape[-1] == count and scope.tokenizer is not None
     if given is None and known:
         return tokens_of_ids(scope.tokenizer, _listed(ids))
@@ -76,7 +76,7 @@ def _listed(ids: Any) -> list[int]:
     return ids[0].tolist()
 
 
-# Names for positions that are no words: patches of a picture, frames of a sound.
+# Names for positions that are not words: patches of a picture, frames of a sound.
 
 
 def names_of_positions(
@@ -84,7 +84,7 @@ def names_of_positions(
 ) -> Tokens:
     """The names the caller gave, or row and column for patches, or plain numbers.
 
-    Which unnamed positions hold the same thing is not known, so their ids stay undefined.
+    It is unknown which unnamed positions are equal, so their ids are undefined.
     """
     if given is None:
         names = _patches(configuration, count) or [str(one) for one in range(count)]
@@ -99,7 +99,7 @@ def names_of_positions(
 
 
 def _patches(configuration: Any, count: int) -> list[str] | None:
-    """Special positions first, then patches row by row; None when that does not add up."""
+    """Special positions first, then patches row by row; None if the number does not fit."""
     configuration = getattr(configuration, "vision_config", configuration)
     image = _pair(getattr(configuration, "image_size", None))
     patch = _pair(getattr(configuration, "patch_size", None))

@@ -1,1 +1,1 @@
-"""Attention weights as a reading holds them: kept, or made again from q and k."""
+"""A reading's attention weights: kept, or computed from q and k."""

@@ -1,7 +1,7 @@
-"""Arrays a reading holds: in memory, in a file, or made when asked for.
+"""A reading's arrays: in memory, in a file, or computed on use.
 
-They stay in the precision the model computed in (numpy has no bfloat16, so they are tensors), and
-a head of a large array can be had without the rest.
+They keep the model's precision (numpy has no bfloat16, so they are tensors), and one head of a
+large array can be read without the rest.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Held(Protocol):
     def shape(self) -> tuple[int, ...]: ...
     @property
     def nbytes(self) -> int:
-        """What it takes in memory as long as the reading lives."""
+        """Its bytes in memory as long as the reading lives."""
         ...
 
     def tensor(self, first: slice = slice(None)) -> Tensor:
-        """The entries of the first axis that are asked for, on the host."""
+        """The requested entries of the first axis, on the host."""
         ...
 
 
@@ -50,7 +50,7 @@ class InMemory:
 
 @dataclass(frozen=True, eq=False)
 class InFile:
-    """A tensor of a safetensors file that stays open; the system reads the pages asked for."""
+    """A tensor of a safetensors file that stays open; the system reads pages on use."""
 
     file: Any  # what safetensors.safe_open gives
     name: str
@@ -72,13 +72,13 @@ class InFile:
         return self  # nothing can change it
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process may not see the file, or see another one in its place."""
+        """Pickle the values: another process may not see the file, or see another one."""
         return InMemory, (self.tensor(),)
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Computed whenever it is asked for, and not kept."""
+    """Computed on each use, and not kept."""
 
     shape: tuple[int, ...]
     make: Callable[[slice], Tensor]
@@ -89,7 +89,7 @@ class Made:
 
 
 def hold(values: Any) -> Held | None:
-    """Arrays and tensors as they come, and what is held already."""
+    """Wrap arrays and tensors; held arrays are returned unchanged."""
     if values is None or hasattr(values, "tensor"):
         return values
     return InMemory(values if isinstance(values, Tensor) else torch.from_numpy(np.asarray(values)))
@@ -110,12 +110,12 @@ def float_bytes(shape: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Which keys each query may look at; the last query stands at the last key."""
+    """Which keys each query may attend to; the last query is at the last key."""
 
     shape: tuple[int, int]  # t s
-    window: int | None = None  # a rule looks back (and forth) less than this far
+    window: int | None = None  # a rule's window: keys at a smaller distance
     causal: bool = True
-    bits: Tensor | None = None  # t s bool, where no rule describes it
+    bits: Tensor | None = None  # t s bool, if no rule describes it
 
     @staticmethod
     def of(seen: Tensor | None) -> Mask | None:  # t s bool, True where a query may look
@@ -152,7 +152,7 @@ class Mask:
         return seen
 
     def seen_by_all(self, queries: slice) -> int:
-        """How many of the first keys every query of a slice is known to see."""
+        """How many of the first keys every query of a slice sees."""
         if self.bits is not None or self.window is not None or not self.causal:
             return 0
         return max(0, (queries.start or 0) + self.shape[1] - self.shape[0] + 1)
@@ -166,7 +166,7 @@ class Mask:
 
 @dataclass(frozen=True, eq=False)
 class Bias:
-    """What position adds to the scores: a number for each distance, or for each pair."""
+    """The positional bias of the scores: a number for each distance, or for each pair."""
 
     values: Tensor  # h t+s-1 (query i, key j at j - i + t - 1), or h t s
     queries: int

@@ -1,4 +1,4 @@
-"""What one layer computed for one input, and its weights from what made them."""
+"""One layer's attention for one input, with weights computed from q and k."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from headscope.reading.memory import device_for
 from headscope.reading.weights.held import Bias, Held, Mask, as_floats, hold
 
 Array = NDArray[np.float32]
-BLOCK = 2**24  # weights made at once: what goes into them takes a few times as much memory
+BLOCK = 2**24  # weights computed at once: their inputs take a few times as much memory
 
 NOT_KEPT = "q and k were not kept; read the text again with keep=('q', 'k')."
 
 
 class LayerAttention:
-    """One layer of a reading; None where something was not kept or cannot be read.
+    """One layer of a reading; arrays that were not kept or cannot be read are None.
 
-    Arrays come out in float32, whatever precision they are held in. `weights` are the maps that
-    were kept; `compute_weights` makes them, or some heads and queries of them, from q and k.
+    Arrays are returned in float32, in any stored precision. `weights` are the kept maps;
+    `compute_weights` computes them, or some heads and queries, from q and k.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class LayerAttention:
 
     @property
     def has_weights(self) -> bool:
-        """Whether maps were kept; asking for them may read a file."""
+        """Whether maps were kept; reading them may read a file."""
         return "weights" in self.held
 
     @property
@@ -95,7 +95,7 @@ class LayerAttention:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """h t s; zeros where neither maps nor q and k were kept."""
+        """h t s; zeros if neither maps nor q and k were kept."""
         if self.has_weights:
             heads, queries, keys = self.held["weights"].shape
             return heads, queries, keys
@@ -110,7 +110,7 @@ class LayerAttention:
 
     @property
     def nbytes(self) -> int:
-        """Of memory that this layer takes by itself or shares with others."""
+        """Bytes in memory, alone or shared with other layers."""
         described = (self.bias_held, self.mask_held)
         held = sum(one.nbytes for one in self.held.values())
         return held + sum(one.nbytes for one in described if one is not None)
@@ -176,7 +176,7 @@ class LayerAttention:
         queries: Any = slice(None),
         keys: int | None = None,
     ) -> Tensor:
-        """The same, computed on a device and left there."""
+        """The weights, computed on a device and left there."""
         if not self.has_qk or self.scaling is None:
             raise BadInput(NOT_KEPT)
         total, count, every = self.shape
@@ -195,8 +195,8 @@ class LayerAttention:
         return result
 
     def scores_on(self, device: torch.device | str, queries: slice, keys: int) -> Tensor:
-        """h r s: what the softmax of neighbouring queries over the first keys is taken of, with
-        what they do not see masked; sinks are not in it."""
+        """h r s: masked scores of neighbouring queries over the first keys, before the softmax and
+        without sinks."""
         if not self.has_qk or self.scaling is None:
             raise BadInput(NOT_KEPT)
         bias, mask = self.bias_held, self.mask_held
@@ -214,7 +214,7 @@ class LayerAttention:
         return scores
 
     def on(self, device: torch.device | str) -> LayerAttention:
-        """The same with q and k brought to a device, for many steps over them there."""
+        """The layer with q and k on a device, for many steps there."""
         if self.has_weights or torch.device(device).type == "cpu":
             return self
         held = {name: self.held[name].tensor().to(device) for name in ("q", "k")}
@@ -230,7 +230,7 @@ class LayerAttention:
         )
 
     def _blocks(self, chosen: range, each: int) -> Iterator[tuple[int, slice]]:
-        """Heads to be made at once: whole groups where they fit, else one after another."""
+        """Heads to compute at once: whole groups if they fit, else one after another."""
         per_group = self.shape[0] // self.groups
         together = max(1, BLOCK // max(1, each * per_group)) * per_group
         whole = chosen.step == 1 and chosen.start % per_group == 0 == len(chosen) % per_group

@@ -1,4 +1,4 @@
-"""`reading.attention`: an array with named axes, made when its numbers are asked for."""
+"""`reading.attention`: an array with named axes, computed when its numbers are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headscope.reading.weights.layer import Array
 
 
-AT_ONCE = 64_000_000  # bytes: smaller attention is simply there, as an ordinary array
+AT_ONCE = 64_000_000  # bytes: smaller attention is an ordinary array
 
 
 def attention_of(part: Part) -> xr.DataArray:
@@ -47,13 +47,13 @@ def attention_of(part: Part) -> xr.DataArray:
 
 
 def _looked_up(maps: _Maps) -> Any:
-    """A copy of it looks at the same maps, and one that is written to makes its own."""
+    """Copies share the maps; writing to one makes its own."""
     looked_up: Any = indexing.LazilyIndexedArray(maps)
     return indexing.CopyOnWriteArray(looked_up)
 
 
 class _Maps(BackendArray):
-    """All maps of a part, none of them made before it is looked at."""
+    """All maps of a part, each computed on use."""
 
     def __init__(self, part: Part, shape: tuple[int, int, int, int]) -> None:
         self._part = part
@@ -83,7 +83,7 @@ class _Maps(BackendArray):
 
 
 def _runs(heads: Any, count: int) -> list[tuple[int, slice]]:
-    """Neighbouring heads together, those a layer does not have left out."""
+    """Runs of neighbouring heads, without those that a layer lacks."""
     runs: list[tuple[int, slice]] = []
     for position, head in enumerate(int(one) for one in heads):
         if head >= count:
@@ -109,11 +109,11 @@ def _check(size: int) -> None:
         )
 
 
-# Positions that can be chosen by number or by token: `attention.sel(query=3, key="she")`.
+# Selecting positions by number or by token: `attention.sel(query=3, key="she")`.
 
 
 class TokenIndex(PandasIndex):
-    """The positions of tokens, as they stand in the text, and what they are called."""
+    """The positions of tokens in the text, and their names."""
 
     names: tuple[Sequence[str], ...] = ()  # labels, and as the vocabulary spells them
 
@@ -142,7 +142,7 @@ class TokenIndex(PandasIndex):
         return super().sel({name: wanted}, method=method, tolerance=tolerance)
 
     def _one(self, token: str) -> Any:
-        """A token that stands in one position gives its row, one in several all of them."""
+        """A token at one position gives its row; one at several gives all of them."""
         positions = np.asarray(self.index)
         for names in self.names:
             found = np.flatnonzero([names[position] == token for position in positions])
