@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SPACE = "␣"  # how labels show a space
 SMOOTHED = 7  # moments that a median is taken over
-ALIGNMENT = "alignment_heads"  # of a reading's metadata: those the model's makers chose
+ALIGNMENT = "alignment_heads"  # metadata's key: heads chosen by the model's makers
 
 
 class WordTime(NamedTuple):

@@ -85,6 +85,6 @@ def _index(
 
 
 def product_corrected(maps: Tensor) -> Tensor:
-    """… L L → the average product correction of Dunn et al. 2008: what rows and columns share."""
+    """… L L → minus the product of row and column means (correction of Dunn et al. 2008)."""
     rows, columns = maps.sum(-1, keepdim=True), maps.sum(-2, keepdim=True)
     return maps - rows * columns / maps.sum((-1, -2), keepdim=True).clamp_min(1e-12)

@@ -204,7 +204,7 @@ class Run:
             raise stop from None
 
     def _take_up(self, folder: Path) -> None:
-        """See whose the kept state is; another run's is refused, a half-made one removed."""
+        """Check the checkpoint's identity: another run's raises, an incomplete one is removed."""
         if self._restart:
             self._forget()
         if not folder.exists():

@@ -20,7 +20,7 @@ __all__ = ["Statistic", "discover", "rollout"]
 
 
 def __getattr__(name: str) -> object:
-    """Import on first use: the kernels alone need neither data frames nor a tokenizer."""
+    """Import on first use: the kernels need neither data frames nor a tokenizer."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

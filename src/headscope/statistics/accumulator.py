@@ -1,4 +1,4 @@
-"""Accumulators: documents' values go in, a value with its error comes out; parts merge exactly."""
+"""Accumulators: take documents' values, return a value with its error; parts merge exactly."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Accumulator(Protocol):
     """State of fixed size: the memory of a survey does not grow with its corpus."""
 
     def add(self, documents: NDArray[np.int64], values: Array) -> None:
-        """Take in values (documents × heads …); nan means undefined for that document."""
+        """Add values (documents × heads …); NaN means undefined for that document."""
         ...
 
     def merge(self, other: Accumulator) -> None:
-        """Take in what another accumulator of the same kind has seen."""
+        """Add another accumulator of the same kind."""
         ...
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The whole state, to be kept on disk or sent to another machine."""
+        """The whole state, for a file or another machine."""
         ...
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        """Go on from a kept state."""
+        """Resume from a saved state."""
         ...
 
     def result(self) -> tuple[Array, Array, NDArray[np.int64]]:
@@ -37,10 +37,10 @@ class Accumulator(Protocol):
 
 
 class Moments:
-    """Mean and spread over documents, per head.
+    """Mean and standard deviation over documents, per head.
 
-    Kept as count, mean and the sum of squared deviations, which does not lose the spread of
-    nearly equal values as a sum of squares does; merging follows Chan et al. (1979).
+    Stored as count, mean and sum of squared deviations, which stays exact for nearly equal values,
+    unlike a sum of squares; merging follows Chan et al. (1979).
     """
 
     def __init__(self, heads: int) -> None:
@@ -51,7 +51,7 @@ class Moments:
     def add(self, documents: NDArray[np.int64], values: Array) -> None:
         part = Moments(len(self.mean))
         total = values.sum(axis=0)
-        if not np.isnan(total).any():  # the same numbers as below, in a third of the time
+        if not np.isnan(total).any():  # the same as below, three times as fast
             part.count = np.full(len(self.mean), len(values), dtype=np.int64)
             part.mean = total / max(1, len(values))
             apart = values - part.mean
@@ -66,7 +66,7 @@ class Moments:
 
     @staticmethod
     def known(count: Array, mean: Array, deviations: Array) -> Moments:
-        """Of documents whose count, mean and squared deviations are known already."""
+        """From documents' known count, mean and squared deviations."""
         part = Moments(len(mean))
         part.count, part.mean, part.deviations = count.astype(np.int64), mean, deviations
         return part
@@ -96,7 +96,7 @@ class Moments:
 
 
 class BootstrapAccumulator:
-    """What another accumulator counts, and bootstrap replicates of its mean over documents."""
+    """An accumulator with bootstrap replicates of its mean over documents."""
 
     def __init__(self, inner: Accumulator, heads: int, replicates: int, seed: int) -> None:
         self.inner = inner
@@ -133,6 +133,6 @@ class BootstrapAccumulator:
         return self.inner.result()
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Interval per head; NaN where too few documents have a value."""
+        """Interval per head; NaN if too few documents have a value."""
         low, high = self.replicates.interval(level)
         return low, high

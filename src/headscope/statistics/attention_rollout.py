@@ -1,4 +1,4 @@
-"""Attention rollout: where the information at each token came from, through all layers."""
+"""Attention rollout: from which tokens each token's information came, through all layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def rollout(reading: Reading, kind: Kind | None = None) -> NDArray[np.float64]:
     """layers × query × key: rollout up to and including each layer of a reading.
 
     Ã_l = (½ A_l + ½ I) Ã_(l−1), where A_l is the mean over the heads of layer l and the identity
-    stands for the residual connection (Abnar & Zuidema 2020). Rows sum to 1.
+    represents the residual connection (Abnar & Zuidema 2020). Rows sum to 1.
     """
     attention = np.asarray(reading.part(kind).attention, dtype=np.float64)  # layer head query key
     if attention.shape[-1] != attention.shape[-2]:

@@ -1,4 +1,4 @@
-"""Finds every statistic: those of our folder, and those that other packages registered."""
+"""Finds every statistic: headscope's own, and those that other packages registered."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def discover() -> dict[str, Statistic]:
 
 
 def register_statistics(*statistics: type[Statistic]) -> None:
-    """Make statistics known by name, to surveys, head maps, lists and the documentation."""
+    """Register statistics by name, for surveys, head maps, lists and the documentation."""
     register(*(statistic().described() for statistic in statistics))
 
 
 def own_statistics() -> Iterator[type[Statistic]]:
-    """The statistics that modules in the folder of definitions define and name."""
+    """The named statistics in the modules of the folder `definitions`."""
     for module in modules("headscope.statistics.definitions"):
         for thing in vars(module).values():
             if not (inspect.isclass(thing) and issubclass(thing, Statistic)):
@@ -42,7 +42,7 @@ def own_statistics() -> Iterator[type[Statistic]]:
 
 
 def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:
-    """The statistics a user asked for: the standard ones, all, or those named or given."""
+    """The requested statistics: the standard ones, all, or those named or passed."""
     if wanted is None:
         return [statistic for statistic in discover().values() if statistic.standard]
     if wanted == "all":
@@ -79,10 +79,10 @@ def _resolve(one: Wanted) -> Statistic:
 def measurable(
     scope: Scope, wanted: str | Sequence[Wanted] | None
 ) -> tuple[list[Statistic], dict[str, str]]:
-    """The statistics that apply, and for those that cannot be measured the reason.
+    """The statistics that apply, and for all others the reason why not.
 
-    One that the user named and that does not apply is an error; of the standard ones, and of all,
-    those that apply are taken.
+    A named statistic that does not apply raises an error; of the standard ones, or of all, those
+    that apply are used.
     """
     named = wanted is not None and wanted != "all"
     taken: list[Statistic] = []
@@ -106,7 +106,7 @@ def measurable(
 
 
 def why_not(scope: Scope, statistic: Statistic) -> str | None:
-    """What this model lacks for the statistic, in a sentence; None if it can be measured."""
+    """Why the statistic cannot be measured on this model, in a sentence; None if it can."""
     if statistic.source == "repeats" and (scope.encoder_decoder or not scope.causal):
         return f"{scope.name} does not continue text, so it has no {statistic.name}."
     return statistic.unavailable(scope)

@@ -1,7 +1,7 @@
-"""What is measured of a head over a picture or a sound: one function each, weights in, number out.
+"""Measures of a head over a picture or a sound: one function each, from weights to a number.
 
-Each takes `weights` (queries × keys of one head, rows that sum to one) and where both sides lie,
-and gives the mean over the queries it is defined for; nan where there are none.
+Each takes `weights` (queries × keys of one head, rows that sum to one) and both sides' positions,
+and returns the mean over the queries it is defined for; NaN if there are none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headscope.reading import Part
 from headscope.text.tokens import Tokens
 
 Floats = NDArray[np.float64]
-NEAR = 1.5  # patches from middle to middle: the eight around a patch, and itself
+NEAR = 1.5  # patches between centres: a patch and the eight around it
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ _known: dict[str, tuple[Measure, Function]] = {}
 
 
 def measured(name: str, title: str, sentence: str, **more: str | float) -> Callable[..., Function]:
-    """Registers the function under it as a measure."""
+    """Register the decorated function as a measure."""
 
     def keep(function: Function) -> Function:
         facts = {"unit": "share", "low": 0.0, "high": 1.0, "paper": "as defined here", **more}
@@ -58,7 +58,7 @@ def middles(positions: Positions) -> Floats:
 
 
 def _among(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Floats | None:
-    """Rows made to sum to one over the columns; None where no query gives them anything."""
+    """Rows scaled to sum to one over the columns; None if no query attends to them."""
     found = weights[np.ix_(rows, columns)]
     sums = found.sum(axis=1, keepdims=True)
     found = found[sums[:, 0] > 1e-12] / sums[sums[:, 0] > 1e-12]
@@ -79,7 +79,7 @@ def _on_patches(weights: Floats, sides: Sides, values: Floats) -> float:
 
 
 def _between(sides: Sides) -> Floats:
-    """x and y from each patch that looks to each that is looked at, in pixels."""
+    """x and y from each query patch to each key patch, in pixels."""
     query = middles(sides.query)[_are(sides.query, PositionKind.PATCH)]
     key = middles(sides.key)[_are(sides.key, PositionKind.PATCH)]
     return key[None, :, :] - query[:, None, :]
@@ -171,7 +171,7 @@ def to_registers(weights: Floats, sides: Sides) -> float:
 )
 def text_to_picture(weights: Floats, sides: Sides) -> float:
     if _are(sides.key, PositionKind.PATCH).all():
-        return float("nan")  # across to a picture alone it is all of it
+        return float("nan")  # for cross attention to only a picture the share is 1
     return _share(
         weights, _are(sides.query, PositionKind.WORD), _are(sides.key, PositionKind.PATCH)
     )
@@ -204,7 +204,7 @@ def time_entropy(weights: Floats, sides: Sides) -> float:
     return _entropy(weights, sides, PositionKind.FRAME)
 
 
-# Every measure of a part whose positions lie in a picture or a sound.
+# Every measure of a part with positions in a picture or a sound.
 
 Values = dict[str, NDArray[np.float64]]
 _kept: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
@@ -213,7 +213,7 @@ _kept: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
 def media_values(part: Part) -> Values:
     """Measures as layers × heads; those that are undefined for every head are left out.
 
-    Empty for a part of text alone. Computed once for a part and kept with it.
+    Empty for a part of text alone. Computed once per part and cached with it.
     """
     if part.query.positions is None and part.key.positions is None:
         return {}
@@ -234,7 +234,7 @@ def _measured(part: Part) -> Values:
 
 
 def positions_of(tokens: Tokens) -> Positions:
-    """Words and special tokens have positions too: nowhere."""
+    """A side's positions; words and special tokens are nowhere."""
     if tokens.positions is not None:
         return tokens.positions
     kinds = np.where(tokens.content, PositionKind.WORD, PositionKind.SPECIAL)

@@ -1,7 +1,7 @@
-"""Measures of a single reading, by the code that surveys a corpus, so that they cannot differ.
+"""Measures of a single reading, by the same code as a survey.
 
-Layer after layer and block after block of queries: a reading that kept q and k alone never has its
-maps made whole, however long its text.
+Computed layer by layer and in blocks of queries, so that a reading with only q and k never needs
+whole maps.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from headscope.statistics.kernels.blocks import Plan, Reduced
 from headscope.statistics.kernels.of_layers import Counts, from_layers, layer_weights, stretches
 from headscope.statistics.statistic import Statistic
 
-MOST = 2**27  # row features held at once: what pairs of tokens are is asked anew for every so many
+MOST = 2**27  # row features in memory at once; pair features are computed again for each such block
 MOST_ON_GPU = 2**29
-LARGE = 2**27  # weights from which on a GPU that is at hand makes them
+LARGE = 2**27  # so many weights are computed on a GPU, if one is in use
 Values = Mapping[str, NDArray[np.float64]]
 _known: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
 _counted: WeakKeyDictionary[Part, Mapping[str, Tensor]] = WeakKeyDictionary()
 
 
 def reading_values(part: Part) -> Values:
-    """Every measure that a single text has, layers × heads; nan where it is undefined.
+    """Every measure of a single text, layers × heads; NaN if undefined.
 
-    Rows are the layers the part holds, in their order. Computed once for a part and kept with it.
+    Rows are the part's layers, in order. Computed once per part and cached with it.
     """
     if part not in _known:
         chosen = [
@@ -45,7 +45,7 @@ def reading_values(part: Part) -> Values:
             for measure in every().values()
             if measure.of_one_text and isinstance(measure.computed_by, Statistic)
         ]
-        # what deals of the weights vary is for tests over many texts; a processor is spared it
+        # the permutation variance is for tests over many texts; skip it on a processor
         on_gpu = _device(part).type == "cuda"
         made = measure_part(part, [s for s in chosen if on_gpu or not _of_tests(s.name)])
         kept = {name: values for name, values in made.items() if not _of_tests(name)}
@@ -54,8 +54,8 @@ def reading_values(part: Part) -> Values:
 
 
 def share_values(measured: Part, other: Part) -> None:
-    """What is known of a part holds for another of the same attention, which need not be measured
-    again: of a long text that takes longer than reading it."""
+    """Share a part's cached measures with another of the same attention: for a long text, measuring
+    takes longer than reading."""
     if measured in _known:
         _known[other], _counted[other] = _known[measured], pair_counts(measured)
 
@@ -70,7 +70,7 @@ def pair_counts(part: Part) -> Mapping[str, Tensor]:
 
 
 def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
-    """Those of the statistics that apply to the part and are defined for some head."""
+    """The statistics that apply to the part and are defined for some head."""
     applying = [s for s in statistics if s.applies(part.kind, part.causal)]
     grid = grid_of_part(part, _device(part))
     plan = Plan(grid, [resolve(feature) for s in applying for feature in s.features()])
@@ -88,7 +88,7 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
 
 
 def blocks_of_head(part: Part, layer: int, head: int) -> Iterator[tuple[slice, Tensor]]:
-    """One head's weights (tq s) for some queries after another, with the keys any of them sees."""
+    """One head's weights (tq s) in blocks of queries, with the keys that any of them sees."""
     device = _device(part, 1)
     one = part.layer(layer).of_heads([head]).on(device)
     causal = part.causal and part.kind != "cross"
@@ -97,13 +97,13 @@ def blocks_of_head(part: Part, layer: int, head: int) -> Iterator[tuple[slice, T
 
 
 def _device(part: Part, heads: int | None = None) -> torch.device:
-    """A GPU that this process works on, where a reading is large enough to be sent there."""
+    """The GPU that this process uses, if the reading is large enough."""
     size = (heads or len(part.layers) * part.heads) * len(part.query) * len(part.key)
     return torch.device("cuda" if size >= LARGE and gpu_at_hand() else "cpu")
 
 
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
-    """The row features of some layers at a time, as many as take little memory."""
+    """The row features of a few layers at a time, to limit memory."""
     each = part.heads * len(plan.names) * len(part.query)
     most = MOST_ON_GPU if plan.grid.key.ids.is_cuda else MOST
     step = max(1, most // max(1, each))
@@ -132,7 +132,7 @@ def _together(
 
 
 def grid_of_part(part: Part, device: torch.device | str = "cpu") -> Grid:
-    """The part's tokens, laid out as those of a survey's batch are."""
+    """The part's tokens, laid out like a survey's batch."""
     same = part.key is part.query or part.kind != "cross"
     keys = None if same else [part.key]
     return grid_of([part.query], keys, part.kind, part.causal, device)

@@ -89,7 +89,7 @@ def pointing_game(
 
 
 def _objects(readings: Sequence[Reading], boxes: Any, masks: Any) -> list[Any]:
-    """A function for each reading that says which points lie on its object."""
+    """For each reading a function that tells which points lie on its object."""
     if (boxes is None) == (masks is None):
         raise BadInput("Say where the object is: boxes=(left, top, right, bottom), or masks=.")
     if boxes is not None:

@@ -1,4 +1,4 @@
-"""The statistics of this package, made known to the registry of measures."""
+"""Registers this package's statistics as measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every p-value and interval must satisfy: enough units, and correction for many questions."""
+"""Rules for every p-value and interval: enough units, and correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from headscope.errors import FewUnits
 Array = NDArray[np.float64]
 FEWEST = 6  # units (texts, examples, pairs): 2 · 2⁻⁶ is the first exact p-value below 5 %
 CHUNK = 500  # draws at a time: bounds memory at examples × 500
-EVERY = 12  # units up to which all exchanges are tried
+EVERY = 12  # up to this many units, all exchanges are tried
 
 
 def warn_few(count: int, unit: str) -> None:
-    """Say why intervals and p-values are NaN."""
+    """Warn why intervals and p-values are NaN."""
     named = unit.removesuffix("s") if count == 1 else unit
     verb = "is" if count == 1 else "are"
     warnings.warn(
@@ -30,7 +30,7 @@ def warn_few(count: int, unit: str) -> None:
 
 
 def holm(p: Array) -> Array:
-    """Holm's step-down correction: controls the chance of any false alarm. NaN stays NaN."""
+    """Holm's step-down correction, which limits the chance of any false positive. NaN stays NaN."""
     corrected = np.full(len(p), np.nan)
     asked = np.flatnonzero(~np.isnan(p))
     order = asked[np.argsort(p[asked])]
@@ -40,7 +40,7 @@ def holm(p: Array) -> Array:
 
 
 def sign_flip(values: Array, draws: int = 10_000, seed: int = 0) -> Array:
-    """e: two-sided p-values of means of e n values whose signs chance could have dealt out."""
+    """e: two-sided p-values of means of e n values, by random signs."""
     if values.shape[1] < FEWEST:
         return np.full(len(values), np.nan)
     signs, exact = deals(values.shape[1], draws, seed)
@@ -55,7 +55,7 @@ def sign_flip(values: Array, draws: int = 10_000, seed: int = 0) -> Array:
 
 
 def deals(n: int, draws: int, seed: int) -> tuple[list[Array], bool]:
-    """0/1 for each unit (d n): all ways to exchange them where they are few, else random ones."""
+    """0/1 for each unit (d n): all exchanges if units are few, else random ones."""
     if n <= EVERY:
         numbers = np.arange(2**n)
         return [((numbers[:, None] >> np.arange(n)) & 1).astype(np.float64)], True
@@ -72,7 +72,7 @@ class Replicates:
 
     Every replicate counts each unit a Poisson number of times. Drawing n of n units (documents,
     sentences) with replacement gives each a count that is Poisson(1) as n grows, and independent
-    counts need no second look at the units (Chamandy et al. 2012). Only sums are kept, so memory
+    counts need no second pass over the units (Chamandy et al. 2012). Only sums are kept, so memory
     does not grow with the data. Percentiles of few replicated units are too narrow (Hesterberg
     2015), so intervals are t-intervals with the replicates' standard error; those of shares are
     Wilson's, with the number of cases that have this error (Franco et al. 2019).
@@ -82,13 +82,13 @@ class Replicates:
         self.seed = seed
         self.sums = np.zeros((replicates, width))
         self.counts = np.zeros((replicates, width))
-        # as they are: sums, counts, and units with a count
+        # unreplicated: sums, counts, and units with a count
         self.whole = np.zeros((3, width))
 
     def add_units(self, numbers: NDArray[np.int64], sums: Array, counts: Array) -> None:
-        """Take units (units × width each) whose draws are seeded by their own number.
+        """Add units (units × width each) whose draws are seeded by their own number.
 
-        The same counts for every statistic, split and machine.
+        Counts are the same for every statistic, split and machine.
         """
         drawn = [
             np.random.Generator(np.random.Philox(key=[self.seed, int(number)]))
@@ -99,7 +99,7 @@ class Replicates:
         self._add(np.stack(drawn, axis=1), sums, counts)
 
     def add_batch(self, batch: int, sums: Array, counts: Array) -> None:
-        """Take the units of a batch, whose number makes the draws repeatable."""
+        """Add the units of a batch, whose number makes the draws repeatable."""
         generator = np.random.default_rng([self.seed, batch])
         drawn = generator.poisson(1.0, size=(len(self.sums), len(sums))).astype(np.float64)
         self._add(drawn, sums, counts)
@@ -128,7 +128,7 @@ class Replicates:
         return self.whole[2]
 
     def interval(self, level: float = 0.95, share: bool = False) -> Array:
-        """2 × width: the ends of an interval; NaN where fewer than `FEWEST` units have a value.
+        """2 × width: the ends of an interval; NaN if fewer than `FEWEST` units have a value.
 
         `share`: each value is a number of hits among its count.
         """
@@ -150,14 +150,14 @@ class Replicates:
 
 
 def _reach(units: Any, level: float) -> Any:
-    """How many standard errors a t-interval reaches to each side."""
+    """The half-width of a t-interval in standard errors."""
     from scipy.special import stdtrit
 
     return stdtrit(units - 1, (1 + level) / 2)
 
 
 def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Of means over the last axis: t-intervals, NaN where there are fewer than `FEWEST` values."""
+    """t-intervals of means over the last axis; NaN with fewer than `FEWEST` values."""
     n, mean = values.shape[-1], values.mean(-1)
     if n < FEWEST:
         return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
@@ -168,9 +168,10 @@ def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array]:
 def share_interval(
     value: float, square: float, units: int, fewest: int, level: float = 0.95
 ) -> tuple[float, float]:
-    """Of a share (or an AUROC) with a squared error over units: Wilson's, NaN below `FEWEST`.
+    """Wilson's interval of a share (or an AUROC) with a squared error over units; NaN below
+    `FEWEST`.
 
-    `fewest` is how many units speak where all agree and there is no error.
+    `fewest` is the number of units to assume if all agree and the error is 0.
     """
     if units < FEWEST:
         return np.nan, np.nan
@@ -185,16 +186,16 @@ def rank_interval(correlation: float, units: int, level: float = 0.95) -> tuple[
     if units < FEWEST or not np.isfinite(correlation):
         return np.nan, np.nan
     reach = _reach(units - 1, level) * np.sqrt((1 + correlation**2 / 2) / (units - 3))
-    most = 1 - units**-2.0  # complete agreement of few is not certainty
+    most = 1 - units**-2.0  # complete agreement of few units is not certainty
     centre = np.arctanh(np.clip(correlation, -most, most))
     low, high = np.tanh(centre - reach), np.tanh(centre + reach)
     return float(min(low, correlation)), float(max(high, correlation))
 
 
 def _wilson(value: Array, square: Array, units: Array, cases: Array, reach: Array) -> Array:
-    """2 × width: as if so many independent cases had been asked as give this squared error.
+    """2 × width: for the number of independent cases that gives this squared error.
 
-    All right or all wrong has no error; then a unit counts as one case.
+    If all are right or all wrong the error is 0; then a unit counts as one case.
     """
     spread = value * (1 - value)
     same = (spread <= 0) | (square <= 0)

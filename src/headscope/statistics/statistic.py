@@ -25,30 +25,30 @@ Source = Literal["corpus", "gradient", "repeats"]
 class Statistic(ABC):
     """One number per head; the first paragraph of the subclass's docstring says what it is.
 
-    Most statistics are the mean of one feature over some of a document's queries, and need no
-    code: `feature` and `queries` say it. Others override `measure`.
+    Most statistics are the mean of one feature over some of a document's queries, and need no code,
+    only `feature` and `queries`. Others override `measure`.
     """
 
     name: ClassVar[str]
-    title: ClassVar[str] = ""  # as people read it; the name with blanks when left out
+    title: ClassVar[str] = ""  # for display; by default the name with blanks
     formula: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    needs: ClassVar[str] = ""  # what a model or text must have, beyond what is said below
+    needs: ClassVar[str] = ""  # further requirements on a model or text
     of_one_text: ClassVar[bool] = True  # shown for a single reading, too
     unit: ClassVar[str]  # "share", "nats", "tokens", …
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # no document's value lies outside
-    kinds: ClassVar[tuple[Kind, ...]] = ("encoder", "decoder")  # cross maps have unlike axes
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # limits of every document's value
+    kinds: ClassVar[tuple[Kind, ...]] = ("encoder", "decoder")  # cross maps have different axes
     source: ClassVar[Source] = "corpus"
     """What the features are taken of: the weights on the corpus, the size of the loss's gradient
     with respect to them, or the weights on repeated random tokens."""
-    standard: ClassVar[bool] = True  # measured when the user names no statistics
+    standard: ClassVar[bool] = True  # measured by default
     feature: ClassVar[str | Feature | None] = None
     queries: ClassVar[str] = "all"
-    reads_text: ClassVar[bool] = False  # `measure` looks at `grid.tokens`
-    both_directions: ClassVar[bool] = False  # undefined where a query cannot see what follows it
+    reads_text: ClassVar[bool] = False  # `measure` uses `grid.tokens`
+    both_directions: ClassVar[bool] = False  # undefined for causal attention
 
     def described(self) -> Measure:
-        """What the registry of measures knows of this statistic."""
+        """The statistic's entry in the registry of measures."""
         low, high = self.bounds
         text = inspect.getdoc(type(self)) or ""
         return Measure(
@@ -78,18 +78,18 @@ class Statistic(ABC):
         return needs
 
     def features(self) -> tuple[str | Feature, ...]:
-        """What `measure` will look up in the rows."""
+        """The features that `measure` needs in the rows."""
         assert self.feature is not None, f"{type(self).__name__} names no feature"
         return (self.feature,)
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        """documents × heads [× anything the accumulator knows], nan where it is undefined."""
+        """documents × heads [× further axes for the accumulator], NaN if undefined."""
         assert self.feature is not None
         name = self.feature if isinstance(self.feature, str) else self.feature.name
         return rows.mean(name, self.queries)
 
     def row_values(self, rows: Rows, grid: Grid) -> Tensor:
-        """b H t: the number of every single query, nan where it has none."""
+        """b H t: the value of every query, NaN if undefined."""
         assert self.feature is not None, f"{self.name} has no number for a single query"
         name = self.feature if isinstance(self.feature, str) else self.feature.name
         return rows[name].masked_fill(~grid.select(self.queries)[:, None], torch.nan)
@@ -98,11 +98,11 @@ class Statistic(ABC):
         return kind in self.kinds and not (causal and self.both_directions)
 
     def unavailable(self, scope: Scope) -> str | None:
-        """Why this scope cannot be measured so, in one sentence; None when it can."""
+        """Why this scope cannot be measured, in one sentence; None if it can."""
         return None
 
     def accumulator(self, heads: int) -> Accumulator:
-        """Where the documents' values go; mean and standard error unless a subclass says other."""
+        """The accumulator of documents' values; by default mean and standard error."""
         return Moments(heads)
 
 

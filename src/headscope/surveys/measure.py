@@ -1,7 +1,7 @@
-"""The one loop: a forward pass under capture per batch, its row features into the reducers.
+"""The loop: one forward pass under capture per batch, whose row features go into the reducers.
 
-`Measurer` is the loop, in whichever process. `SoFar` holds what came of it, portion by portion: it
-is the checkpoint of a run, and the account of what was read.
+`Measurer` is the loop, in any process. `SoFar` holds its results, portion by portion: it is a run's
+checkpoint, and records what was read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """Portions that were read, and reducers that hold them alone."""
+    """Portions that were read, and reducers of only these."""
 
     portions: Sequence[Portion]
     amount: Amount
@@ -45,18 +45,18 @@ class Measured:
 
 
 class Measurer:
-    """A model and what is made of its attention; the same in every process."""
+    """A model with its reducers; the same in every process."""
 
     def __init__(self, scope: Scope, reducers: Sequence[Reducer], seed: int) -> None:
         self._scope, self._reducers, self._seed = scope, reducers, seed
         self._relay = _Relay()
-        self._room: KeptScores | None = None  # the same for every batch whose maps are compared
+        self._room: KeptScores | None = None  # reused by every batch whose maps are compared
 
     def fresh(self) -> list[Reducer]:
         return [reducer.fresh() for reducer in self._reducers]
 
     def repeats(self) -> list[Reducer]:
-        """Fresh reducers that have seen repeated random tokens, which are no part of a corpus."""
+        """New reducers with repeated random tokens, which are no part of a corpus."""
         into = self.fresh()
         chosen = _of("repeats", into)
         if chosen:
@@ -74,7 +74,7 @@ class Measurer:
         """Measure portion after portion.
 
         A GPU gets its next batch before the last one is added up here, so that it never waits for
-        this process; a portion is complete one batch later, then. Elsewhere nothing is left over.
+        this process; a portion is then complete one batch later. On a CPU there is no such delay.
         """
         waiting: list[Later] = []
         done: list[Measured] = []
@@ -99,11 +99,11 @@ class Measurer:
     def _corpus_batches(
         self, batches: Sequence[TextBatch], into: Sequence[Reducer]
     ) -> Iterator[list[Later]]:
-        """One forward pass for each batch; what is left to be done for it."""
+        """One forward pass per batch; yields its remaining work."""
         chosen = _of("corpus", into)
         if not chosen or not batches:
             return
-        rebuildable(self._scope)  # tries the model, which is done before it is read
+        rebuildable(self._scope)  # tests the model before reading with it
         with self._scope.passes(self._relay, lazy=True) as run:
             for batch in batches:
                 later = self._forward(run, batch, chosen)
@@ -111,7 +111,7 @@ class Measurer:
                     _finish(later)
                     later = []
                 yield later
-        self._relay.sink = _nobody  # a door may be remembered for long; what a batch left is not
+        self._relay.sink = _nobody  # the door may live long; the batch's data must not
 
     def _forward(self, run: Run, batch: TextBatch, chosen: Sequence[Reducer]) -> list[Later]:
         scope, on = self._scope, grids(self._scope, batch)
@@ -179,7 +179,7 @@ def _on_tokens(sink: Sink, on: Mapping[Kind, Grid]) -> Sink:
     """Shows the calls on the tokens of the text alone."""
 
     def shown(call: Call) -> Answer:
-        # a picture before the text (GIT) may make it attend in a way that was not tried
+        # a picture before the text (GIT) may change attention in an untested way
         return sink(fitted(call, on[call.kind]) if call.kind in on else call)
 
     return shown
@@ -196,7 +196,7 @@ def _check_kinds(scope: Scope, recorder: Recorder) -> None:
 
 
 def _check_finite(recorder: Recorder) -> Later:
-    """Raises, when it is called, where a batch's attention holds NaN."""
+    """A function that raises an error if a batch's attention contains NaN."""
     layers, flags = recorder.lost
     fetched = Fetched.of(flags)
 
@@ -212,7 +212,7 @@ def _check_finite(recorder: Recorder) -> Later:
 
 
 class _Relay:
-    """Passes calls on to the sink of the batch that is read, so that one door serves them all."""
+    """Passes calls to the current batch's sink, so that one door serves all batches."""
 
     sink: Sink
 
@@ -226,14 +226,14 @@ def _nobody(call: Call) -> None:
 
 @dataclass
 class _Open:
-    """A shard that was not read to its end."""
+    """A shard that is not yet read to its end."""
 
     portions: set[int]
     digest: int = 0
-    latest: int = -1  # the number of the portion that tells the following
+    latest: int = -1  # the number of the portion with the following counts
     documents: int = 0
     faults: Faults = field(default_factory=Faults)
-    last: int | None = None  # the number of its last portion, once that was measured
+    last: int | None = None  # the number of its last portion, once measured
 
     @property
     def is_whole(self) -> bool:
@@ -250,7 +250,7 @@ class SoFar:
         self._open: dict[int, _Open] = {}
         self._bad: Choice = bad
         self._digest = self._documents = 0  # of the shards at their end
-        self._faults: dict[int, Faults] = {}  # of those shards where there are any
+        self._faults: dict[int, Faults] = {}  # of those shards that have any
 
     @property
     def documents(self) -> int:
@@ -266,12 +266,12 @@ class SoFar:
 
     @property
     def digest(self) -> str:
-        """Of all texts read, whatever their order."""
+        """The digest of all texts read, in any order."""
         total = self._digest + sum(one.digest for one in self._open.values())
         return f"{total % 2**128:032x}"
 
     def left(self, shards: Sequence[Shard]) -> list[tuple[Shard, Taken]]:
-        """The shards that were not read to their end, with what was taken of each."""
+        """The unfinished shards, with the measured portions of each."""
         return [(one, self._taken(one.number)) for one in shards if one.number not in self.ended]
 
     def _taken(self, shard: int) -> Taken:
@@ -279,7 +279,7 @@ class SoFar:
         return Taken() if one is None else Taken(frozenset(one.portions), one.digest)
 
     def take(self, measured: Measured) -> None:
-        """Take in some portions."""
+        """Add some portions."""
         self.merge(measured.reducers)
         self.amount = self.amount + measured.amount
         for portion in measured.portions:

@@ -90,7 +90,7 @@ def _names(statistics: str | Iterable[Any]) -> list[str]:
 
 
 def _name(one: Any) -> str:
-    """By what it holds: a file that was replaced by another of its name is another."""
+    """The identity of a file or array, by its content."""
     import hashlib
 
     if isinstance(one, (str, Path)):

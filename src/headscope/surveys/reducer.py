@@ -1,10 +1,10 @@
-"""A reducer: what a pass over a corpus is reduced to, in state that does not grow with the corpus.
+"""A reducer: the result of a pass over a corpus, in state that does not grow with the corpus.
 
 Statistics, distances between heads, pattern scores and an atlas's examples are reducers. A survey,
-an atlas and `hs.patterns` differ only in the reducers that they hand to `surveys.run.over_corpus`.
+an atlas and `hs.patterns` differ only in the reducers that they pass to `surveys.run.over_corpus`.
 
-The pass works portion by portion. Each portion goes into a fresh copy of every reducer, in this
-process or in another; the copies' states are merged in whatever order portions are done.
+The pass works portion by portion. Each portion goes into a new copy of every reducer, in this
+process or another; the copies' states are merged in any order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Later = Callable[[], None]
 class Batch:
     """One batch of documents under one kind of attention."""
 
-    rows: Rows  # the features asked for, b H t each
+    rows: Rows  # the requested features, b H t each
     grid: Grid  # the tokens, on the model's device
     queries: Mapping[str, NDArray[Any]]
     """The queries' tokens in main memory, b t each: ids, classes, segments, words, stops.
@@ -41,7 +41,7 @@ class Batch:
     Rows are padded on the right; `grid.real_queries` says which positions hold tokens.
     """
     keys: Mapping[str, NDArray[Any]]  # the same for the keys: another text for cross attention
-    maps: KeptMaps | None = None  # where a reducer asks for maps
+    maps: KeptMaps | None = None  # if a reducer needs maps
 
     @property
     def kind(self) -> Kind:
@@ -59,38 +59,38 @@ class Batch:
 
 
 class Reducer(Protocol):
-    """Take in batches (`add`), take in others of the same settings (`merge`), give a result."""
+    """Adds batches (`add`), merges others with the same settings (`merge`), gives a result."""
 
     @property
     def name(self) -> str:
-        """Unlike that of any other reducer of the pass; its arrays are kept under it."""
+        """A unique name in the pass, the key of its arrays."""
         ...
 
     @property
     def source(self) -> Source:
-        """What `add` sees: attention on the corpus, the size of the loss's gradient with respect
-        to it, or attention on repeated random tokens."""
+        """The input of `add`: attention on the corpus, the absolute gradient of the loss with
+        respect to it, or attention on repeated random tokens."""
         ...
 
     @property
     def maps(self) -> float | None:
-        """The share of queries whose whole rows it compares; None if it needs no maps.
+        """The share of queries whose whole rows are compared; None if it needs no maps.
 
-        With 0 the batch holds what makes any row again (`KeptMaps.calls`), and no row is drawn.
+        With 0 the batch can compute any row (`KeptMaps.calls`), and no row is drawn.
         """
         ...
 
     @property
     def texts(self) -> bool:
-        """Whether it looks at `grid.tokens`, the tokens as text, which are slow to send."""
+        """Whether it uses `grid.tokens`, the tokens as text, which are slow to send."""
         ...
 
     def features(self, kind: Kind, causal: bool) -> Sequence[Feature]:
-        """The row features that `add` looks up; none for attention it does not measure."""
+        """The row features that `add` needs; none for attention it does not measure."""
         ...
 
     def described(self) -> dict[str, Any]:
-        """The settings that decide its result, as JSON: a run with others is refused."""
+        """The settings that decide its result, as JSON: resuming with others raises an error."""
         ...
 
     def fresh(self) -> Self:
@@ -98,25 +98,25 @@ class Reducer(Protocol):
         ...
 
     def add(self, batch: Batch) -> Later | None:
-        """Take in a batch.
+        """Add a batch.
 
-        On a GPU it may start its work there and return the rest, which is called once the GPU has
-        the next batch: nothing waits for the device meanwhile. Elsewhere it is called at once.
+        On a GPU it may start its work and return a function for the rest, which is called once the
+        GPU has the next batch, so that nothing waits for the device. On a CPU it is called at once.
         """
         ...
 
     def merge(self, other: Self) -> None:
-        """Take in what another reducer of the same settings has seen."""
+        """Add another reducer with the same settings."""
         ...
 
     def state(self) -> Arrays:
-        """Everything it holds, to be kept on disk or sent to another process."""
+        """The whole state, for a file or another process."""
         ...
 
     def restore(self, arrays: Arrays) -> None:
-        """Resume from a state; called on a fresh reducer."""
+        """Resume from a state; called on a new reducer."""
         ...
 
     def finish(self) -> Any:
-        """Its result, from what it has taken in so far; it may go on taking in more."""
+        """The result so far; more batches may follow."""
         ...

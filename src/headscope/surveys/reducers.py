@@ -65,8 +65,8 @@ class Statistics:
         applying = self._applying(kind, batch.grid.causal)
         values = {one.name: one.measure(batch.rows, batch.grid).double() for one in applying}
         parts = {name: self._part(kind, name) for name in values}
-        # mean and spread are taken where the values are, and every copy from there waits for it:
-        # so there is one for all of them
+        # mean and deviation are computed on the values' device; one copy for all, because every
+        # copy waits for the device
         averaged = [name for name in values if isinstance(parts[name], Moments)]
         sums = _fetched([values.pop(name) for name in averaged], _moments)
         alike = [name for name, of in values.items() if of.dim() == 2]
@@ -114,7 +114,7 @@ class Statistics:
             self._part(kind, name).restore(state)
 
     def finish(self) -> dict[str, NDArray[Any]]:
-        """The columns of a table, a row per head and statistic that is defined for it."""
+        """The table's columns, with a row per head and statistic that is defined for it."""
         found: dict[str, list[NDArray[Any]]] = {}
         for (kind, name), part in self.parts.items():
             value, error, count = part.result()
@@ -140,7 +140,7 @@ class Statistics:
 
 
 def heads_of(arrays: Arrays) -> dict[Kind, Heads]:
-    """Layer and head of each head, by kind of attention, from a kept state."""
+    """Layer and head of each head, by kind of attention, from a saved state."""
     return {  # pyright: ignore[reportReturnType]
         path.removeprefix("heads/"): tuple((layer, head) for layer, head in array.tolist())
         for path, array in arrays.items()
@@ -149,7 +149,7 @@ def heads_of(arrays: Arrays) -> dict[Kind, Heads]:
 
 
 def _fetched(values: list[Tensor], reduce: Any = None) -> Fetched:
-    """S … of values alike, on their way here."""
+    """S … of values of one shape, on their way to main memory."""
     if not values:
         return Fetched.of(torch.zeros(0))
     together = torch.stack(values)
@@ -157,8 +157,8 @@ def _fetched(values: list[Tensor], reduce: Any = None) -> Fetched:
 
 
 def _moments(values: Tensor) -> Tensor:
-    """S 3 H: count, mean and squared deviations over documents of values S b H; NaN where a
-    document has none."""
+    """S 3 H: count, mean and squared deviations over documents of values S b H; NaN if a document
+    has none."""
     defined = ~values.isnan()
     count = defined.sum(1)
     mean = torch.where(defined, values, 0.0).sum(1) / count.clamp_min(1)
@@ -167,7 +167,7 @@ def _moments(values: Tensor) -> Tensor:
 
 
 class Distances:
-    """How unlike any two heads attend: the sum of the Jensen–Shannon divergences of their rows."""
+    """Distances between heads: sums of the Jensen–Shannon divergences of their rows."""
 
     source: Source = "corpus"
     name = "distances"
@@ -190,7 +190,7 @@ class Distances:
         return Distances(self.maps or 0.0, self._seed)
 
     def add(self, batch: Batch) -> Later | None:
-        if batch.kind == "cross":  # its rows are as long as another text
+        if batch.kind == "cross":  # its rows have another text's length
             return None
         assert batch.maps is not None
         sums, rows = batch.maps.divergences()

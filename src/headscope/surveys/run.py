@@ -1,7 +1,7 @@
 """`survey`: measure every head over a corpus, in one streaming pass that can be stopped.
 
-The path of a pass: options → corpus (portions) → feed → measure (the loop) → reducers → so far
-(what is kept) → table.
+The path of a pass: options → corpus (portions) → feed → measure (the loop) → reducers → so far (the
+checkpoint) → table.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def survey(
     statistics
         Names, or "all". By default the standard statistics.
     limit
-        Read the first so many segments only.
+        How many segments to read at most.
     output
         Write the table to this file (.parquet or .csv). The run keeps a checkpoint beside it, and
         the same call resumes a run that was stopped.
@@ -90,19 +90,19 @@ def survey(
     stride
         Tokens from the start of one window to the next. By default windows do not overlap.
     max_tokens
-        Cut segments to so many tokens. By default what the model reads.
+        The most tokens of a segment. By default what the model reads.
     distances
-        Also measure how unlike any two heads attend.
+        Also measure distances between all pairs of heads.
     interval
         Level of a bootstrap confidence interval, such as 0.95.
     token_types
         "zeros" ignores which of two sentences a token belongs to.
     seed
-        Of sentence pairs, masks and intervals.
+        Seed of sentence pairs, masks and intervals.
     engine
         "ray" measures on a Ray cluster.
     address
-        Of the Ray cluster. By default Ray runs on this machine.
+        Address of the Ray cluster. By default Ray runs on this machine.
     workers
         Number of processes that measure. By default this one only, or all that Ray has.
     field
@@ -197,8 +197,8 @@ def over_corpus(
 ) -> Made:
     """One pass over a corpus as a run; `make` turns its reducers into the result.
 
-    It is given the reducers and a description of the run, and called once more for what there is
-    when the run is stopped.
+    `make` takes the reducers and a description of the run; if the run is stopped, it is called for
+    the partial result.
     """
     need_text(scope, limit)
     check_weights(scope.model, scope.name)
@@ -207,7 +207,7 @@ def over_corpus(
     )
     size = ON_GPU if scope.device.type == "cuda" else ON_CPU
     source = Corpus.of(corpus, options, encoder, size, limit)
-    # without an output nothing is kept, and large models are not read for a fingerprint
+    # without an output there is no checkpoint, and large models need no fingerprint
     identity = {} if output is None else _identity(scope, source, reducers)
     with contextlib.ExitStack() as held:
         feed = held.enter_context(contextlib.closing(feed_for(scope, source, reducers, options)))
@@ -233,7 +233,7 @@ def over_corpus(
             for measured in feed.measured(so_far):
                 with part.step(so_far.state):
                     so_far.take(measured)
-                del measured  # or it would be held while the next portion is measured
+                del measured  # or it would stay in memory while the next portion is measured
                 done = len(so_far.ended) if total is None else _done(so_far, limit)
                 amount = so_far.amount
                 run.tell(
@@ -260,7 +260,7 @@ def _done(so_far: SoFar, limit: int | None) -> int:
 
 
 def need_text(scope: Scope, limit: int | None) -> None:
-    """Whether the model reads texts that can be measured, and a limit is one."""
+    """Check that the model reads texts, and that the limit is valid."""
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
     first = getattr(scope.model, "main_input_name", "input_ids")
@@ -273,7 +273,7 @@ def need_text(scope: Scope, limit: int | None) -> None:
 
 
 def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:
-    """What decides the result."""
+    """Everything that decides the result."""
     encoder = source.cutter.encoder
     return {
         **scope_identity(scope),
@@ -292,7 +292,7 @@ def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict
 
 
 def _about(scope: Scope, source: Corpus, so_far: SoFar) -> dict[str, Any]:
-    """What a table says of how it was made."""
+    """A table's description of how it was made."""
     amount, encoder = so_far.amount, source.cutter.encoder
     return {
         "model": scope.name,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
 MANY_UNKNOWN = 0.5  # share of the words
 FEW_SEGMENTS = 3
-MUCH_TEXT = 20_000  # characters that few segments are surprising for
+MUCH_TEXT = 20_000  # characters in a text that should give more than a few segments
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class HeadPairs:
     values: NDArray[np.float64]  # n n
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
-        """The values, wherever numpy asks for an array."""
+        """The values as an array for numpy."""
         return np.array(self.values, dtype=dtype, copy=copy)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Survey(HeadResult):
-    """The table of a survey, what it was made of, and the distances between its heads."""
+    """A survey's table and metadata, and the distances between its heads."""
 
     # kind, layer, head, measure, value, error, count [, low, high]
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -53,7 +53,7 @@ class Survey(HeadResult):
 
     @property
     def complete(self) -> bool:
-        """Whether the whole corpus was read; a stopped run gives what it had."""
+        """Whether the whole corpus was read; a stopped run's survey is partial."""
         return bool(self.metadata.get("complete", True))
 
     @property
@@ -93,7 +93,7 @@ class Survey(HeadResult):
         return scatter_by_layer(values, label, reference=reference)
 
     def distances(self, kind: Kind | None = None) -> HeadPairs:
-        """How unlike any two heads attend, averaged over all rows of the corpus."""
+        """Distances between all pairs of heads, averaged over all rows of the corpus."""
         if not self.pairs:
             raise BadInput("No distances were measured; run the survey with distances=True.")
         found = kind or next(iter(self.pairs))
@@ -104,7 +104,7 @@ class Survey(HeadResult):
     def clusters(
         self, kind: Kind | None = None, *, n: int | None = None, seed: int = 0
     ) -> Clusters:
-        """Heads in two dimensions and in `n` groups, by how alike they attend."""
+        """Heads in two dimensions and in `n` groups, by similarity of attention."""
         from headscope.statistics.distances.clusters import cluster
 
         pairs = self.distances(kind)
@@ -112,7 +112,7 @@ class Survey(HeadResult):
 
 
 def survey_of(reducers: Sequence[Reducer], metadata: dict[str, Any]) -> Survey:
-    """The table of what statistics and distances have taken in so far."""
+    """The table of the reducers' results so far."""
     columns = [one.finish() for one in reducers if isinstance(one, Statistics)]
     frames = [pd.DataFrame(found) for found in columns if found]
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
@@ -126,7 +126,7 @@ def survey_of(reducers: Sequence[Reducer], metadata: dict[str, Any]) -> Survey:
 
 
 def account(about: Mapping[str, Any]) -> list[str]:
-    """What a survey read, what was cut and what was left out: sentences, from its metadata."""
+    """Sentences on what a survey read, cut and left out, from its metadata."""
     segments, documents = about["segments"], about.get("documents", about["segments"])
     tokens = about["tokens"]
     said = [f"{documents:,} documents gave {segments:,} segments, {tokens:,} tokens in all."]

@@ -132,7 +132,7 @@ class Collector:
         return self._keeping.maps(count * call.heads * t * s * 4, count * neurons)
 
     def _test(self, call: Call, row: int, one: LayerAttention, t: int, s: int) -> None:
-        """Make a few queries' weights as the reading will, beside the model's own."""
+        """Compute a few queries' weights as the reading will, to compare with the model's own."""
         assert call.q is not None and call.k is not None and call.scaling is not None
         rows = self._tested_rows(t, call.q.device)
         own = call.weights_of(rows)

@@ -98,8 +98,8 @@ def _put(under_way: tuple[_Awaited, Tensor, torch.cuda.Event] | None) -> None:
 
 # Memory of the host that a GPU writes to by itself, while the processor does other things.
 #
-# Getting it is slow (half a gigabyte takes 0.2 s), so torch keeps what was given back for the next
-# reading; and it cannot be swapped out, so all readings together hold no more of it than `MOST`.
+# Allocating it is slow (half a gigabyte takes 0.2 s), so torch keeps freed memory for the next
+# reading. It cannot be swapped out, so all readings together use at most `MOST`.
 
 MOST = 10**9  # bytes
 

@@ -99,9 +99,9 @@ def _picture_alone(
 
 # Swin's windows put back into place: maps over the whole picture from maps inside windows.
 #
-# A layer cuts its grid of patches into windows, every second layer after rolling it by half a
-# window; stages further up see blocks of patches as one. Here every layer is laid onto the patches
-# of the finest layer that is read: a block shares its weight among its patches.
+# A layer cuts its grid of patches into windows, every second layer after shifting it by half a
+# window; later stages merge blocks of patches. Here every layer is expanded to the patches of the
+# finest layer: a block's weight is divided among its patches.
 
 WHY_NO_QK = "Its windows were put back together, so only its weights can be read."
 

@@ -1,1 +1,1 @@
-"""The statistics: every named `Statistic` that a module here defines is found by itself."""
+"""The statistics: every named `Statistic` in a module here is found automatically."""

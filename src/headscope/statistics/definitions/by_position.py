@@ -1,4 +1,4 @@
-"""How far a head looks, and whether position alone decides where."""
+"""How far a head attends, and whether position alone decides where."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from headscope.statistics.features.rows import Rows
 from headscope.statistics.significance import FEWEST
 from headscope.statistics.statistic import Statistic
 
-MOST = 256  # documents kept
+MOST = 256  # documents in the sample
 
 
 class MapSample:
-    """The maps of the documents whose numbers hash lowest, the same in any order and split."""
+    """The maps of the documents with the lowest hashes, the same in any order and split."""
 
     def __init__(self, heads: int, size: int) -> None:
         self.documents = np.zeros(0, dtype=np.int64)
@@ -162,7 +162,7 @@ class DistanceSpread(Statistic):
     formula = "mean_i √(Σ_j α_ij |i − j|² − (Σ_j α_ij |i − j|)²)"
     paper = "beside Vig & Belinkov 2019, section 5.5"
     of_one_text = False
-    standard = False  # needs a second sum per pair, which a GPU feels
+    standard = False  # needs a second sum per pair, which is slow on a GPU
     unit = "tokens"
     bounds = (0.0, float("inf"))
 
@@ -170,6 +170,6 @@ class DistanceSpread(Statistic):
         return ("distance", "distance_squared")
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        # rounding may leave a row of no spread a little below zero
+        # rounding may make a constant row slightly negative
         spread = (rows["distance_squared"] - rows["distance"].square()).clamp_min(0).sqrt()
         return rows.mean_of(spread)

@@ -1,4 +1,4 @@
-"""How widely a head spreads its attention, and how sure it is of one token."""
+"""How widely a head spreads its attention, and how strongly it prefers one token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient importance: whether looking at a token changes what the model says."""
+"""Gradient importance: whether attention to a token changes the model's predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention weighted by what the values carry: whether a head uses what it looks at."""
+"""Attention weighted by value norms: whether a head uses the tokens it attends to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def norms(grid: Grid, call: Call) -> Tensor:
-    """b h s: ‖f_h(x_j)‖, how long the vector is that a head would move from each key."""
+    """b h s: ‖f_h(x_j)‖, the length of the vector that a head would move from each key."""
     assert grid.model is not None
     if call.v is None:
         raise HeadscopeError(

@@ -1,9 +1,9 @@
-"""How alike the heads of two readings attend, and which head of one is which of the other.
+"""How similarly the heads of two readings attend, and which heads correspond.
 
 Two heads that read the same words are compared by the overlap of their attention: for each query
-the sum over keys of √(p·q), the Bhattacharyya coefficient, averaged over queries. It is 1 where
-they attend alike and 0 where they look at nothing in common. Heads are then paired so that the sum
-of the overlaps is the largest there is (a linear assignment).
+the sum over keys of √(p·q), the Bhattacharyya coefficient, averaged over queries. It is 1 if they
+attend alike and 0 if they attend to different words. Heads are then paired to maximise the sum of
+the overlaps (a linear assignment).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from headscope.reading.word_level import word_starts
 from headscope.text.tokens import Tokens
 
 MOST_QUERIES = 64
-FAR = 6  # words: farther is one distance
-MOST_WEIGHTS = 2**26  # held at once, of each reading
+FAR = 6  # words: larger distances count as one
+MOST_WEIGHTS = 2**26  # in memory at once, of each reading
 Heads = tuple[tuple[int, int], ...]  # (layer, head)
 
 
@@ -41,7 +41,7 @@ class Alike:
         }
 
     def matched(self) -> dict[tuple[int, int], tuple[tuple[int, int], float]]:
-        """Each head of the first with the head of the second it is paired with."""
+        """Each head of the first with its partner in the second."""
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(self.likeness, maximize=True)
@@ -56,7 +56,7 @@ def heads_of(part: Part) -> Heads:
 
 
 def same_words(one: Part, two: Part) -> bool:
-    """Whether both read the same words, however their tokenizers cut them."""
+    """Whether both read the same words, even if their tokenizers differ."""
     return _spelled(one.query) == _spelled(two.query) and _spelled(one.key) == _spelled(two.key)
 
 
@@ -72,10 +72,11 @@ def overlap(one: Part, two: Part) -> Alike:
 
 
 def by_distance(one: Part, two: Part) -> Alike:
-    """Of two parts that read different words: how far, and which way, their heads look.
+    """The likeness of two parts that read different words: by their heads' distances and
+    directions.
 
-    A head's shares of attention by the distance in words, farther than `FAR` in one, are compared
-    by the same coefficient: two heads that look at the next word are alike, whatever the words.
+    A head's shares of attention by distance in words (more than `FAR` counts as one) are compared
+    by the same coefficient: two heads that attend to the next word are alike on any words.
     """
     likeness = np.sqrt(_distances(one)) @ np.sqrt(_distances(two)).T
     return Alike(heads_of(one), heads_of(two), np.clip(likeness, 0.0, 1.0))
@@ -94,7 +95,7 @@ def _distances(part: Part) -> NDArray[np.float64]:  # heads distances
 
 
 def _words(tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each word starts and ends, specials left out."""
+    """The start and end of each word, without specials."""
     starts = word_starts(tokens)
     ends = np.append(starts[1:], len(tokens))
     kept = tokens.content[starts]
@@ -102,7 +103,7 @@ def _words(tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _spelled(tokens: Tokens) -> list[str]:
-    """The words as they stand in the text; given tokens by their labels."""
+    """The words as in the text; tokens without a text by their labels."""
     starts, ends = _words(tokens)
     if tokens.texts and (tokens.spans[starts] >= 0).all():
         return [
@@ -115,7 +116,7 @@ def _spelled(tokens: Tokens) -> list[str]:
 
 
 def _rows(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # heads queries keys
-    """The words' weights of some queries, rows made to sum to one again."""
+    """The words' weights of some queries, with rows scaled to sum to one."""
     starts, ends = _words(part.query)
     columns, stops = _words(part.key)
     tokens = np.concatenate([np.arange(starts[int(at)], ends[int(at)]) for at in chosen])

@@ -1,4 +1,4 @@
-"""Heads arranged by how alike they attend: a map in the plane, groups, and a test of layers."""
+"""Heads arranged by similarity of attention: a map in the plane, groups, and a test of layers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Clusters:
 
     heads: tuple[tuple[int, int], ...]
     positions: Array  # n 2: metric multidimensional scaling of the distances
-    stress: float  # share of the squared distances the map does not show
+    stress: float  # share of the squared distances missing in the map
     groups: NDArray[np.int64]  # n: group of each head, from 1, by average linkage
     within: float  # mean distance between heads of one layer
     between: float  # … and between heads of different layers
@@ -61,14 +61,14 @@ def cluster(
 
 
 def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
-    """Metric multidimensional scaling to the plane by majorisation (SMACOF), best of all starts:
-    the classical solution and so many at random."""
+    """Metric multidimensional scaling to the plane by majorisation (SMACOF): the best of the
+    classical start and some random ones."""
     from sklearn.manifold import smacof
 
     n = len(distances)
     if n < 3:
         raise BadInput("A map of heads needs at least three heads.")
-    distances = (distances + distances.T) / 2  # alike but for rounding, which smacof refuses
+    distances = (distances + distances.T) / 2  # symmetric up to rounding, which smacof refuses
     chance = np.random.default_rng(seed)
     spread = float(distances.mean()) or 1.0
     tried = [_classical(distances), *(chance.normal(0, spread, (starts, n, 2)))]
@@ -77,7 +77,7 @@ def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, flo
     ]
     best, stress = min(found, key=lambda pair: pair[1])
     best = best - best.mean(axis=0)
-    # turn the map so that its longest side lies flat and signs do not depend on the start
+    # rotate the map so that its longest side is horizontal and signs do not depend on the start
     _, _, axes = np.linalg.svd(best, full_matrices=False)
     turned = best @ axes.T
     turned *= np.where(np.abs(turned.min(axis=0)) > turned.max(axis=0), -1.0, 1.0)
@@ -85,10 +85,11 @@ def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, flo
 
 
 def group(distances: Array, n: int | None, most: float = 1.0) -> NDArray[np.int64]:
-    """Groups by average linkage; without `n`, where the distances fall into them best.
+    """Groups by average linkage; without `n`, the number with the best separation.
 
-    A few heads apart from all others often fall into groups best, which says little of the rest:
-    a cut with a group of more than the share `most` of the heads counts where there is no other.
+    The best separation is often a few heads apart from all others, which says little about the
+    rest: a cut with a group of more than the share `most` of the heads is used only if there is no
+    other.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform

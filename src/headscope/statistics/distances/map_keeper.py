@@ -1,4 +1,4 @@
-"""A sink that keeps what is needed to compare the maps of all layers once a pass is over."""
+"""A sink that keeps the data for comparing the maps of all layers after a pass."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from headscope.statistics.kernels.scores import block_weights, row_weights, rows
 
 
 class KeptScores:
-    """Room for q and k of every layer of a batch, or its weights; the next batch uses it again.
+    """Memory for q and k of every layer of a batch, or its weights; the next batch reuses it.
 
-    Kept as the model made them they would lie between what it makes and frees layer by layer:
-    the holes are too small for the next large piece, and a process takes a third more memory
-    (`_pages`).
+    The model's own tensors would fragment memory between the layers' temporary ones, and a process
+    would need a third more memory (`_pages`).
     """
 
     def __init__(self) -> None:
-        self._room: dict[tuple[str, int], Tensor] = {}  # what, which call of the batch
+        self._room: dict[tuple[str, int], Tensor] = {}  # name, number of the batch's call
 
     def for_weights(self, call: Call, number: int) -> Tensor | None:
-        """b h t s float32, to be filled: where weights take no more room than q and k, as of short
-        texts, having them costs less than making them again."""
+        """b h t s float32, to be filled: if weights need no more memory than q and k, as for short
+        texts, keeping them is cheaper than computing them again."""
         assert call.q is not None and call.k is not None
         shape = (*call.q.shape[:3], call.k.shape[2])
         if call.q.device.type != "cpu" or math.prod(shape) > call.q.numel() + call.k.numel():
@@ -47,10 +46,9 @@ class KeptScores:
         return held[: math.prod(shape)].view(shape)
 
     def of(self, call: Call, number: int, weights: Tensor | None = None) -> Call:
-        """The call with its own q and k, or its weights, until the next one of that number is
-        kept."""
+        """The call with its own q and k, or its weights, until the next call of that number."""
         assert call.q is not None and call.k is not None
-        if call.q.device.type != "cpu":  # a GPU's memory is looked after by torch
+        if call.q.device.type != "cpu":  # torch manages a GPU's memory
             return call
         return dataclasses.replace(
             call,
@@ -66,7 +64,7 @@ class KeptScores:
     def _copied(self, tensor: Tensor, at: tuple[str, int]) -> Tensor:
         tensor = tensor.detach()
         held = self._held(tensor.numel(), tensor.dtype, at)
-        # laid out as it was, so that products of it are the same to the last bit
+        # same layout, so that its products are equal to the last bit
         strides = torch.empty_like(tensor, device="meta").stride()
         return held.as_strided(tensor.shape, strides).copy_(tensor)
 
@@ -79,22 +77,21 @@ class KeptScores:
 
 
 def _pages(size: int) -> NDArray[np.uint8]:
-    """Zeros on pages of their own, which go back to the system when the array does."""
+    """Zeros on separate pages, which return to the system with the array."""
     return np.frombuffer(mmap.mmap(-1, max(1, size)), dtype=np.uint8, count=size)
 
 
-MOST = 2**23  # weights of all heads held at once
+MOST = 2**23  # weights of all heads in memory at once
 MOST_GPU = 2**25
-ALL_GPU = 2**26  # where all rows are compared
+ALL_GPU = 2**26  # if all rows are compared
 
 Heads = tuple[tuple[int, int], ...]
 
 
 class MapKeeper:
-    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot or whose
-    weights take no more room.
+    """Keeps q and k of calls that can be rebuilt, and the weights of all others and of short texts.
 
-    With a `share` below 1 so many of the rows, drawn by the seed, stand for all.
+    With a `share` below 1, a seeded sample of that share of the rows represents all.
     """
 
     def __init__(
@@ -128,7 +125,7 @@ class MapKeeper:
         return self._recorder(call, room)
 
     def of(self, kind: Kind) -> KeptMaps:
-        """What was kept of one kind of attention."""
+        """The data of one kind of attention."""
         ready = self._recorder.kept_rows.pop(kind, [])
         share, seed, drawn = self._share, self._seed, self._rows.get(kind)
         return KeptMaps(self._grids[kind], self.kept[kind], share, seed, drawn, ready)
@@ -146,11 +143,11 @@ class MapKeeper:
 
 @dataclass(frozen=True)
 class KeptMaps:
-    """What makes the maps of one kind of attention of a batch: all rows, or any of them."""
+    """Computes the maps of one kind of attention of a batch: all rows, or some."""
 
     grid: Grid
-    calls: list[tuple[Call, Tensor | None]]  # each with its weights, or None: made of q and k
-    share: float = 1.0  # of the rows, drawn by the seed, that stand for all
+    calls: list[tuple[Call, Tensor | None]]  # each with its weights, or None: computed from q and k
+    share: float = 1.0  # of the rows, drawn by the seed, that represents all
     seed: int = 0
     drawn: tuple[Tensor, Tensor] | None = None  # documents and queries of those rows
     ready: list[Tensor] = field(default_factory=list[Tensor])  # their weights, where a kernel kept
@@ -162,8 +159,8 @@ class KeptMaps:
         return tuple((call.layer, head) for (call, _), count in pairs for head in range(count))
 
     def divergences(self) -> tuple[Tensor, int]:
-        """H H float64: the Jensen–Shannon divergences of any two heads, summed over the rows
-        compared; and how many rows those are."""
+        """H H float64: the Jensen–Shannon divergences of any two heads, summed over the compared
+        rows, and the number of rows."""
         heads = len(self.heads)
         sums, compared = torch.zeros(heads, heads, dtype=torch.float64), 0
         for part, lengths in self.rows():
@@ -172,7 +169,7 @@ class KeptMaps:
         return sums, compared
 
     def rows(self) -> Iterator[tuple[Tensor, int | Tensor]]:
-        """heads × some of the drawn queries × keys, and how many keys they have."""
+        """heads × some of the drawn queries × keys, and their numbers of keys."""
         kept, grid, heads = self.calls, self.grid, len(self.heads)
         if grid.key.ids.is_cuda and self.share >= 1:
             yield from _all_maps_of_batch(kept, grid, heads)
@@ -212,7 +209,7 @@ def _drawn_maps(
 
 
 def drawn_rows(grid: Grid, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Documents and queries of the rows of a batch that are compared."""
+    """Documents and queries of the compared rows of a batch."""
     wanted = grid.real_queries
     if share < 1:
         wanted = wanted & (grid.scrambled(seed) < share)

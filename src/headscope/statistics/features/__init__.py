@@ -1,1 +1,1 @@
-"""What statistics are made of: numbers per query, and what is known of a batch."""
+"""The inputs of statistics: numbers per query, and a batch's tokens."""

@@ -1,13 +1,13 @@
-"""Features: what one query's row of weights is reduced to, named so that it is computed once.
+"""Features: numbers from one query's row of weights, named so that each is computed once.
 
-A statistic names the features it needs; however many statistics ask for one, every kernel
-computes it once per call. Four kinds cover what a row of weights can be asked:
+A statistic names the features it needs, and every kernel computes each once per call, also if
+several statistics share it. There are four kinds:
 
 - `KeyFeature`: Σ_j α_ij x_j, with a number x_j per key (1 for `[SEP]`, 0 elsewhere);
-- `ValueFeature`: the same with a number per key and head, made from the call (value norms);
+- `ValueFeature`: the same with a number per key and head, computed from the call (value norms);
 - `PairFeature`: Σ_j α_ij x_ij, with a number per query and key (1 for the same word), or the
   same sum of squared weights;
-- `RowFeature`: anything else that can be said of whole rows (entropy, the largest weight).
+- `RowFeature`: any other function of whole rows (entropy, the largest weight).
 
 All features of the first three kinds in use become the columns of one matrix product.
 """
@@ -44,7 +44,7 @@ class PairFeature:
     make: Callable[[Grid, slice], Tensor]  # (grid, queries) -> b|1 tq s
     squared: bool = False  # Σ_j α_ij² x_ij
     of_distance: int | None = None  # x_ij is |i − j| to this power, 1 or 2
-    is_share: bool = False  # x_ij is 0 or 1, a bit of what two tokens are to each other
+    is_share: bool = False  # x_ij is 0 or 1, a relation of two tokens as a bit
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RowFeature:
 
 @dataclass(frozen=True)
 class RankFeature(RowFeature):
-    """A rank correlation of rows with a relation of tokens, in a form a kernel can make itself."""
+    """A rank correlation of rows with a relation of tokens, in a form that kernels can compute."""
 
     ranks: Callable[[Grid], tuple[Tensor, Tensor]] | None = None
     """-> the relation's ranks, centred, and the pool they are within, b t s."""
@@ -88,7 +88,7 @@ def _first(grid: Grid) -> Tensor:
 def surprise(weights: Tensor, grid: Grid) -> Tensor:
     """−α ln α of every weight; features of one block share it."""
     kept = grid.memo.get("surprise")
-    version = None if weights.is_inference() else weights._version  # counts what is written into it
+    version = None if weights.is_inference() else weights._version  # counts writes to the tensor
     if kept is None or kept[0] is not weights or kept[1] != version:
         # a weight of 0 has log -inf; the smallest normal number leaves 0 · log finite and exactly 0
         logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
@@ -97,7 +97,7 @@ def surprise(weights: Tensor, grid: Grid) -> Tensor:
 
 
 def tell(grid: Grid, weights: Tensor, **known: Tensor) -> None:
-    """Rows (b h tq) of features that came about when these weights were made."""
+    """Rows (b h tq) of features that were computed together with these weights."""
     grid.memo["told"] = (weights, known)
 
 
@@ -107,7 +107,7 @@ def _told(grid: Grid, weights: Tensor, name: str) -> Tensor | None:
 
 
 def forget_surprise(grid: Grid) -> None:
-    """A block is done with; two large pieces less lie about until the next layer."""
+    """Free a finished block's two large tensors before the next layer."""
     grid.memo.pop("surprise", None)
 
 
@@ -168,7 +168,7 @@ def same_token(grid: Grid, queries: slice) -> Tensor:
 
 
 def other_sentence(grid: Grid, queries: slice) -> Tensor:
-    """b tq s bool: the key stands in the other sentence of the pair."""
+    """b tq s bool: the key is in the other sentence of the pair."""
     return grid.query.segments[:, queries, None] != grid.key.segments[:, None, :]
 
 

@@ -1,4 +1,4 @@
-"""What is known of a batch's tokens, laid out on the grid its attention maps have."""
+"""A batch's tokens, on the grid of its attention maps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Side:
 
     @cached_property
     def start(self) -> Tensor:
-        """b int64: where the first real token stands (left padding moves it)."""
+        """b int64: the position of the first real token (left padding moves it)."""
         return self.valid.to(torch.int8).argmax(dim=1)
 
     @cached_property
@@ -58,7 +58,7 @@ class Side:
 
     @staticmethod
     def on(device: torch.device, arrays: Mapping[str, NDArray[Any]]) -> Side:
-        """What `side_arrays` made, on a device."""
+        """The arrays of `side_arrays`, on a device."""
         return Side(**{name: sent(array, device) for name, array in arrays.items()})
 
 
@@ -73,28 +73,28 @@ class Grid:
     documents: NDArray[np.int64]  # b: the number of each document in its corpus
     period: int | None = None  # tokens after which a text of repeated random tokens repeats
     offset: int = 0  # the key position of query 0, above 0 when only the last queries are computed
-    model: nn.Module | None = None  # where a feature may look for what a call's module lacks
+    model: nn.Module | None = None  # for features that need more than a call's module
     tokens: Sequence[Tokens] | None = None  # b: the texts themselves, those of the queries
-    key_tokens: Sequence[Tokens] | None = None  # b: of the keys, where they stand in other texts
+    key_tokens: Sequence[Tokens] | None = None  # b: of the keys, if they are other texts
 
     @property
     def same(self) -> bool:
-        """Queries and keys are the same tokens."""
+        """Whether queries and keys are the same tokens."""
         return self.kind != "cross"
 
     @property
     def on_gpu(self) -> bool:
-        """Whether batches are looked at whole, and not text by text."""
+        """Whether batches are processed whole instead of text by text."""
         return self.key.ids.is_cuda
 
     @cached_property
     def all_keys_valid(self) -> bool:
-        """No document is padded."""
+        """Whether no document is padded."""
         return bool(self.key.valid.all())
 
     @cached_property
     def left_padded(self) -> bool:
-        """Some text does not start at the first position."""
+        """Whether some text does not start at the first position."""
         return not self.all_keys_valid and bool((self.key.start > 0).any())
 
     @cached_property
@@ -115,8 +115,8 @@ class Grid:
         return self.memo["scrambled", seed]
 
     def known(self, queries: Mapping[str, NDArray[Any]], keys: Mapping[str, NDArray[Any]]) -> Grid:
-        """The same grid, padded on the right, with what is in main memory already: asking its
-        tensors would mean waiting for a GPU."""
+        """The same grid, padded on the right, with the arrays in main memory: reading its tensors
+        would wait for a GPU."""
         self.__dict__["real_queries"] = queries["classes"] != PADDING
         self.__dict__["key_ids"] = keys["ids"]
         self.__dict__["all_keys_valid"] = bool((keys["classes"] != PADDING).all())
@@ -139,22 +139,22 @@ class Grid:
         raise BadInput(f"No queries are called {name!r}; there are {', '.join(SELECTIONS)}.")
 
     def of_queries(self, chosen: slice) -> Grid:
-        """The rows of the grid that hold some neighbouring queries, all keys before them."""
+        """The grid's rows for some neighbouring queries, with all keys before them."""
         whole = slice(None)
         query = self.query.part((whole, chosen))
         return dataclasses.replace(self, query=query, offset=self.offset + (chosen.start or 0))
 
     def of_keys(self, count: int) -> Grid:
-        """The columns of the grid that hold the first keys."""
+        """The grid's columns for the first keys."""
         return dataclasses.replace(self, key=self.key.part((slice(None), slice(0, count))))
 
     @cached_property
     def memo(self) -> dict[object, Any]:
-        """What features make of the tokens alone, for the other layers that ask for it."""
+        """Cached results that depend on tokens alone, shared by all layers."""
         return {}
 
     def of_documents(self, chosen: slice) -> Grid:
-        """The part of the grid that holds some of the documents; the same one for every layer."""
+        """The part of the grid for some of the documents; the same object for every layer."""
         key = ("documents", chosen.start, chosen.stop)
         if key not in self.memo:
             self.memo[key] = self._of_documents(chosen)
@@ -181,7 +181,7 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
 
 
 def sides_of(batch: TextBatch, kind: Kind) -> tuple[Arrays, Arrays]:
-    """What is known of the queries and of the keys of one kind of attention, in main memory."""
+    """The queries and the keys of one kind of attention, in main memory."""
     written = batch.decoder_side or batch.side
     read = batch.side if kind != "decoder" else written
     return (batch.side if kind == "encoder" else written), read
@@ -211,7 +211,7 @@ def grid_of(
     causal: bool = False,
     device: torch.device | str = "cpu",
 ) -> Grid:
-    """A grid of texts that have been read already."""
+    """A grid of texts that were read before."""
 
     def padded(texts: Sequence[Tokens]) -> Side:
         return side(texts, max(len(text) for text in texts), torch.device(device))
@@ -225,8 +225,8 @@ def grid_of(
 def scrambled(
     documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int
 ) -> NDArray[np.float64]:
-    """In [0, 1), decided by the document, the query and the seed: a sample by it is the same in any
-    order and split."""
+    """In [0, 1), from the document, the query and the seed: a sample by it is the same in any order
+    and split."""
     with np.errstate(over="ignore"):
         mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)

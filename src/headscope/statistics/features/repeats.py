@@ -33,7 +33,7 @@ def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
     ids = torch.tensor(sequences, device=scope.device)
     tokens = [tokens_of_ids(scope.tokenizer, row) for row in sequences]
     read = side(tokens, ids.shape[1], scope.device)
-    # random tokens that happen to be spelled like special ones are read as words all the same
+    # random tokens that are spelled like special ones still count as words
     read = dataclasses.replace(read, ids=ids)
     numbers = np.arange(SEQUENCES, dtype=np.int64)
     grid = Grid("decoder", True, read, read, numbers, period=period, model=scope.model)
@@ -43,7 +43,7 @@ def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
 
 
 def _fitting(scope: Scope, vocabulary: int) -> tuple[int, int]:
-    """The usual sizes, smaller for models that read little or know few tokens."""
+    """The usual sizes, smaller for models with a short context or a small vocabulary."""
     room = (scope.max_tokens or 10**9) - 1
     period = min(PERIOD, vocabulary, max(2, room // 2))
     return period, max(2, min(TIMES, room // period))

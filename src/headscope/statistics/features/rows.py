@@ -13,7 +13,7 @@ from headscope.corpus.text.batches import sent as sent
 from headscope.statistics.features.grid import SELECTIONS, Grid
 
 Made = TypeVar("Made")
-SPAN = 2048  # queries a GPU sums in single precision before the sums go on in double
+SPAN = 2048  # queries that a GPU sums in single precision before double
 
 
 class Rows:
@@ -42,7 +42,7 @@ class Rows:
         self._made: dict[object, Any] = {}
 
     def once(self, name: object, made: Callable[[], Made]) -> Made:
-        """What several statistics make of the same rows, made by the first that asks."""
+        """A result that several statistics share, computed on first use."""
         if name not in self._made:
             self._made[name] = made()
         return self._made[name]
@@ -90,8 +90,8 @@ def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:
             part = slice(start, start + SPAN)
             total += torch.bmm(flat[:, :, part], weights[:, part])
     else:
-        # in single precision a sum would depend on how many features are summed beside it;
-        # document by document the doubles stay in a processor's cache
+        # in single precision a sum would depend on the number of features beside it; document by
+        # document the doubles fit a processor's cache
         pairs = zip(flat, weights.double(), strict=True)
         total = torch.stack([one.double() @ chosen for one, chosen in pairs])
     return total.view(batch, heads, features, -1)
@@ -99,8 +99,8 @@ def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Fetched:
-    """Values on their way to main memory: a copy that is waited for would wait for all the GPU was
-    given before it."""
+    """Values on their way to main memory: waiting for the copy would wait for all of the GPU's
+    earlier work."""
 
     landing: Tensor
     arrived: torch.cuda.Event | None
@@ -117,7 +117,7 @@ class Fetched:
 
     @property
     def values(self) -> Tensor:
-        """Waits until they are there."""
+        """The values; waits for the copy."""
         if self.arrived is not None:
             self.arrived.synchronize()
         return self.landing

@@ -1,1 +1,1 @@
-"""Kernels: a call's attention output and row features, without ever holding all its maps."""
+"""Kernels: a call's attention output and row features, without all its maps in memory."""

@@ -1,4 +1,4 @@
-"""The plain kernel: a plan of the features wanted, then block after block of queries."""
+"""The plain kernel: a plan of the requested features, then block after block of queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.statistics.features.feature import (
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.scores import block_output, block_weights
 
-PAIR_BYTES = 2**26  # pair features of a batch are kept for its other layers up to this size
+PAIR_BYTES = 2**26  # smaller pair features of a batch are cached for its other layers
 PAIR_BYTES_GPU = 2**30
 
 
@@ -80,7 +80,7 @@ class Plan:
         return columns
 
     def of_keys(self, count: int) -> Plan:
-        """The same features with only the first keys there."""
+        """The same features with only the first keys."""
         return Plan(self.grid.of_keys(count), self.features)
 
 
@@ -98,7 +98,7 @@ def blocks(
 
 
 MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
-MOST_OF_CALL = 2**25  # of a call on a GPU: few large steps cost it less than many small ones
+MOST_OF_CALL = 2**25  # of a call on a GPU, which is faster in few large steps
 
 
 class Reduced:
@@ -125,9 +125,9 @@ class Reduced:
 def from_scores(
     call: Call, plan: Plan, kept: Tensor | None = None, most: int | None = None
 ) -> tuple[Reduced, Tensor]:
-    """Row features and output (b t h d) of a call, its weights made one block at a time.
+    """Row features and output (b t h d) of a call; weights are computed one block at a time.
 
-    With `kept` (b h t s float32) they all stand there when it is done; `most` weights are a block.
+    `kept` (b h t s float32) receives all weights; a block has at most `most`.
     """
     assert call.q is not None and call.v is not None
     batch, heads, queries, _ = call.q.shape
@@ -145,7 +145,7 @@ def from_scores(
 
 
 def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
-    """Row features of weights (b h t s) that are already there."""
+    """Row features of existing weights (b h t s)."""
     batch, heads, queries, _ = weights.shape
     return _reduce(
         call, plan, batch, heads, queries, lambda b, q: weights[b, :, q].detach().float()
@@ -206,14 +206,14 @@ def _fill(
 def fill_rows(
     reduced: Reduced, plan: Plan, grid: Grid, weights: Tensor, documents: slice, queries: slice
 ) -> None:
-    """The features that need whole rows; they stand after all others."""
+    """The features that need whole rows; they come after all others."""
     for place, feature in enumerate(plan.rows, len(plan.names) - len(plan.rows)):
         reduced.values[documents, :, place, queries] = feature.make(weights, grid, queries)
     for feature in plan.wide:
         stop = min(queries.stop, feature.limit or queries.stop)
         if stop > queries.start:
             near = slice(queries.start, stop)
-            # features know by the very tensor what they made of it before
+            # features cache by the tensor's identity
             first = weights if stop == queries.stop else weights[:, :, : stop - queries.start]
             reduced.wide[feature.name][documents, :, near] = feature.make(first, grid, near)
     forget_surprise(grid)
@@ -223,7 +223,7 @@ def _over_pairs(weights: Tensor, columns: Tensor, plain: int) -> Tensor:
     """b h tq P: weights times columns (b tq s P), squared weights from column `plain` on."""
     batch, heads, count, _ = weights.shape
     found = weights.new_empty(batch, count, heads, columns.shape[-1])
-    # on a processor text by text, whose rows need no copy to lie as the product wants them
+    # on a processor text by text, whose rows need no copy for the product
     each = batch if weights.is_cuda else 1
     for start in range(0, batch, each):
         some = slice(start, start + each)

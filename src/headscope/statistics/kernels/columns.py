@@ -1,12 +1,11 @@
-"""Key and pair features of some queries as few products with their weights.
+"""Key and pair features of some queries, as a few products with their weights.
 
-A number per query and key is seldom a matrix in earnest. "A word that this word sees" is one
-number per key, counted for the queries that are words; "the same token" is a few keys of each
-query; a distance is a number per key and one per query. So a column x_ij of a block is written as
-Σ_f a_i^f · c_j^f, and beside it the few pairs where that is not yet right; only what is neither
-stays a matrix. Where a query does not see a key its weight is 0, and the column may be anything.
-Found once for all layers of a text, this makes a product with some twenty matrices one with a few
-columns, of which equal ones are the same.
+A number per query and key seldom needs a full matrix. "A word that this word sees" is one number
+per key, for queries that are words; "the same token" is a few keys of each query; a distance is a
+number per key and one per query. So a column x_ij of a block is written as Σ_f a_i^f · c_j^f plus a
+few single pairs; only features that do not fit this form stay matrices. If a query does not see a
+key, its weight is 0 and the column's value is free. The form is found once for all layers of a
+text. It replaces a product with some twenty matrices by one with a few distinct columns.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from torch.nn.functional import pad
 from headscope.statistics.features.feature import PairFeature
 from headscope.statistics.kernels.blocks import Plan
 
-SPAN = 1024  # keys a GPU's processors take at a time
-FEW = 0.05  # of a block's pairs, that are gathered one by one
+SPAN = 1024  # keys per GPU processor at a time
+FEW = 0.05  # largest share of a block's pairs that is gathered one by one
 
 
 @dataclass
@@ -29,7 +28,7 @@ class _Column:
     """One feature: factors (a number per query, or 1; a column), single pairs, or a matrix."""
 
     factors: list[tuple[Tensor | None, int]] = field(default_factory=list)
-    pairs: tuple[Tensor, Tensor] | None = None  # places in tq·s, and the numbers there
+    pairs: tuple[Tensor, Tensor] | None = None  # indices in tq·s, and their numbers
     matrix: int | None = None
 
 
@@ -41,7 +40,7 @@ class Columns:
         self._device = plan.grid.key.ids.device
         self._keys: list[Tensor] = []  # each s
         self._matrices: list[Tensor] = []  # each tq s
-        self.counts: dict[str, Tensor] = {}  # tq: how much of each pair feature there is
+        self.counts: dict[str, Tensor] = {}  # tq: the sum of each pair feature
         plain = [self._of_key(feature.make(plan.grid)[0].float()) for feature in plan.keys]
         made: dict[object, tuple[_Column, Tensor]] = {}
         visible = self._visible()
@@ -57,7 +56,7 @@ class Columns:
         squared = [found(feature) for feature in plan.squares]
         self._plain, self._squared = self._products(plain), self._products(squared)
         self._single = self._gathered(plain, squared)
-        self._squares: Tensor | None = None  # room for squared weights, the same for every layer
+        self._squares: Tensor | None = None  # memory for squared weights, reused by every layer
 
     def values(self, weights: Tensor) -> Tensor:
         """h F tq of weights (h tq s): key features, pair features, and those of squared weights."""
@@ -109,8 +108,8 @@ class Columns:
     def _gathered(
         self, plain: list[_Column], squared: list[_Column]
     ) -> tuple[Tensor, Tensor, Tensor, int]:
-        """Places and numbers of all single pairs by feature and query, where those of each of the
-        F·tq end (0 first), and how many are of plain weights."""
+        """Indices and numbers of all single pairs by feature and query, the end of each of the F·tq
+        runs (0 first), and how many are for plain weights."""
         count, keys = self._queries.stop - self._queries.start, self._grid.key.ids.shape[1]
         there = [(row, one.pairs) for row, one in enumerate([*plain, *squared]) if one.pairs]
         none = torch.zeros(0, dtype=torch.int64, device=self._device)
@@ -122,7 +121,7 @@ class Columns:
         return places, numbers, pad(each.cumsum(0), (1, 0)), of_plain
 
     def _visible(self) -> Tensor:
-        """tq s: whether a query may see a key, as far as order and padding say."""
+        """tq s: whether a query may see a key, by order and padding."""
         query = torch.arange(self._queries.start, self._queries.stop, device=self._device)
         key = torch.arange(self._grid.key.ids.shape[1], device=self._device)
         seen = self._grid.key.valid[0].expand(query.numel(), key.numel())
@@ -134,7 +133,7 @@ class Columns:
         return _Column(self._factor(None, numbers))
 
     def _factor(self, by_query: Tensor | None, by_key: Tensor) -> list[tuple[Tensor | None, int]]:
-        """A column that is there already is not made again, and one of zeros not at all."""
+        """Add a factor, reusing equal columns and skipping zeros."""
         if not bool(by_key.any()) or (by_query is not None and not bool(by_query.any())):
             return []
         for place, known in enumerate(self._keys):
@@ -212,8 +211,8 @@ class Products:
 def _narrow(columns: Tensor, weights: Tensor) -> Tensor:
     """C r: columns (C s) times rows of weights (r s).
 
-    Columns first: a product with few columns is several times slower the other way. A GPU is given
-    stretches of the keys side by side, or a few of its processors would do all the work.
+    Columns first: the other order is several times slower with few columns. On a GPU, stretches of
+    the keys run side by side, so that all of its processors work.
     """
     keys = weights.shape[1]
     whole = keys - keys % SPAN

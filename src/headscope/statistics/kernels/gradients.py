@@ -20,8 +20,8 @@ from headscope.statistics.kernels.recorder import Recorder
 from headscope.text.tokenise import Batch
 
 SHARE = 0.15  # of the words, as BERT was trained
-AS_MASK, AS_RANDOM = 0.8, 0.1  # of those, shown as the mask, as another token, as they are
-MOST_WEIGHTS = 2**25  # held for one backward pass; documents beyond go into another
+AS_MASK, AS_RANDOM = 0.8, 0.1  # of those, shown as the mask, and as another token
+MOST_WEIGHTS = 2**25  # in one backward pass; more documents go into another
 
 
 def gradient_rows(
@@ -66,7 +66,7 @@ def _one_pass(
     seen: list[tuple[Call, Tensor]] = []
 
     def follow(call: Call) -> Tensor:
-        # a zero added to the weights has their gradient, whatever the model's parameters require
+        # a zero added to the weights has their gradient, even if the parameters require none
         nothing = torch.zeros_like(call.weights, requires_grad=True)
         seen.append((call, nothing))
         return call.weights + nothing
@@ -99,7 +99,7 @@ def _next_tokens(grid: Grid) -> Tensor:
 def _masked(
     scope: Scope, inputs: dict[str, Tensor], on: dict[Kind, Grid], seed: int
 ) -> tuple[dict[str, Tensor], Tensor, dict[Kind, Grid]]:
-    """Mask words as BERT's training did, each document by its own seeded draw."""
+    """Mask words as in BERT's training, each document by its own seeded draw."""
     mask_id = scope.tokenizer.mask_token_id
     if mask_id is None:
         raise BadInput(
@@ -128,7 +128,7 @@ def _masked(
 
 
 def _without_masks(on: dict[Kind, Grid], shown_as_mask: Tensor) -> dict[Kind, Grid]:
-    """The grid as the paper averages over it: masked tokens are of no class."""
+    """The grid for the paper's averages: masked tokens have no class."""
     import dataclasses
 
     from headscope.statistics.features.grid import SPECIAL

@@ -27,20 +27,20 @@ from torch import Tensor
 SMOOTHING = 0.001  # share of a row spread over all its keys, as the published code does
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
 NODES = 256
-SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a processor's cache
+SPAN = 2**15  # weights of all heads processed at once: their vectors fit a processor's cache
 SPAN_GPU = 2**24  # … or fill a GPU, whose many processors share few large steps
 
 
 def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
     """heads × heads: Σ over rows of JS(a, b) in nats, for maps heads × rows × length.
 
-    `lengths` are how many keys each row has; what lies beyond is 0 and stays so.
+    `lengths` is each row's number of keys; values beyond are 0 and stay 0.
     """
     return divergence_sums(maps, lengths).cpu().numpy()
 
 
 def divergence_sums(maps: Tensor, lengths: int | Tensor) -> Tensor:
-    """The same in float64 where the maps are, not waited for."""
+    """The same in float64 on the maps' device, without waiting."""
     if isinstance(lengths, int):
         smooth, length = maps.float() * (1 - SMOOTHING) + SMOOTHING / lengths, lengths
     else:
@@ -74,7 +74,7 @@ def _likeness(smooth: Tensor, length: int) -> Tensor:
     threads = 1 if smooth.is_cuda else min(before, len(spans))
     if threads == 1:
         return _summed(spans, basis)
-    # a thread for each part: the many small steps would otherwise wait for one another each time
+    # a thread per part, because many small parallel steps would wait for each other
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(threads) as pool:
@@ -85,7 +85,7 @@ def _likeness(smooth: Tensor, length: int) -> Tensor:
 
 
 def _summed(spans: Sequence[Tensor], basis: _Basis) -> Tensor:
-    """The sum over spans in double precision; they share one working memory."""
+    """The sum over spans in double precision, with shared working memory."""
     first = spans[0]
     room = torch.empty(basis.coefficients.shape[1], first.numel(), device=first.device)
     total = torch.zeros(len(first), len(first), dtype=torch.float64, device=first.device)
@@ -95,7 +95,7 @@ def _summed(spans: Sequence[Tensor], basis: _Basis) -> Tensor:
 
 
 def _inner(vectors: Tensor) -> Tensor:
-    """heads × heads inner products; the lower left block is the upper right one turned over."""
+    """heads × heads inner products; the lower left block is the transposed upper right one."""
     heads = vectors.shape[1]
     half = heads // 2
     first, second = vectors[:, :half], vectors[:, half:]
@@ -118,7 +118,7 @@ class _Basis:
         """r heads n: √a θ_r(ln a) of weights heads × n; `room` is memory to work in."""
         terms = self.coefficients.shape[1]
         twice = weights.log().mul_(-4 / self.low).add_(2.0)  # 2x, with x from -1 to 1
-        twice.clamp_(-2.0, 2.0)  # a weight of 1 may have been rounded up
+        twice.clamp_(-2.0, 2.0)  # a weight of 1 may be rounded up
         series = room[:, : weights.numel()].view(terms, *weights.shape)
         torch.sqrt(weights, out=series[0])
         torch.mul(series[0], twice, out=series[1]).mul_(0.5)

@@ -1,4 +1,4 @@
-"""Row features of a reading's layers: one softmax of each head and query, everything from it."""
+"""Row features of a reading's layers, all from one softmax per head and query."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Plan, Reduced, fill_rows
 from headscope.statistics.kernels.columns import Columns
 
-MOST = 2**20  # weights in a block: 4 MB, which stay in a processor's cache between reductions
+MOST = 2**20  # weights in a block: 4 MB, which fit a processor's cache
 ROWS = 64  # queries a block should hold
-MOST_ON_GPU = 2**27  # few large steps cost a GPU less than many small ones
+MOST_ON_GPU = 2**27  # a GPU is faster in few large steps
 
 
 class Block:
@@ -30,10 +30,10 @@ class Block:
 
 
 def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Reduced], Counts]:
-    """Features of layers of one text; and how much there is of each pair feature, per query.
+    """Features of layers of one text, and the sum of each pair feature per query.
 
-    Block by block and in each layer by layer, so that what pairs of tokens are is asked once for
-    all layers and never held; to a GPU as many layers are brought at a time as it has room for.
+    Block by block, and within a block layer by layer, so that pair features are computed once for
+    all layers and not stored; a GPU receives as many layers at a time as fit.
     """
     queries, device = plan.grid.query.ids.shape[1], plan.grid.key.ids.device
     reduced = [Reduced(plan, 1, layer.shape[0], queries) for layer in layers]
@@ -52,10 +52,10 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Redu
 def _units(
     layer: LayerAttention, into: Reduced, device: torch.device
 ) -> Iterator[tuple[LayerAttention, Reduced]]:
-    """Heads whose weights are made together, and where their features go.
+    """Heads whose weights are computed together, and the target of their features.
 
-    On a processor whole groups of heads, few enough that a block holds many queries: it multiplies
-    many rows with one group's keys faster than few rows with those of all.
+    On a processor, a few whole groups of heads, so that a block holds many queries: many rows with
+    one group's keys are faster than few rows with all groups'.
     """
     heads, _, keys = layer.shape
     each = heads // layer.groups
@@ -109,8 +109,8 @@ def blocks_of(plan: Plan, heads: int) -> Iterator[Block]:
 def stretches(
     queries: int, keys: int, causal: bool, device: torch.device, heads: int = 1
 ) -> Iterator[tuple[slice, int]]:
-    """As many queries at a time as fit, and how many of the first keys they see; early ones of a
-    causal text see little, so there are more of them together."""
+    """As many queries at a time as fit, and how many first keys they see; early queries of a causal
+    text see few, so more of them fit."""
     most = (MOST if device.type == "cpu" else MOST_ON_GPU) // heads
     start = 0
     while start < queries:
@@ -146,7 +146,7 @@ def layer_weights(layer: LayerAttention, queries: slice, keys: int, device: torc
 def _weights(
     layer: LayerAttention, queries: slice, keys: int, device: torch.device, grid: Grid
 ) -> Tensor:
-    """1 h tq s; entropy and the largest weight are told where they come about with them."""
+    """1 h tq s; entropy and the largest weight come with the softmax."""
     if layer.has_weights or "sinks" in layer.held:
         return layer_weights(layer, queries, keys, device)[None]
     scores = layer.scores_on(device, queries, keys)[None]

@@ -25,14 +25,14 @@ MOST_KEPT = 2**30  # weights of rows kept from a pass: 4 GB
 
 
 class Recorder:
-    """Open a lazy door with it: calls it can rebuild never have all their maps in memory."""
+    """Use it in a lazy door: calls that it can rebuild never have all their maps in memory."""
 
     def __init__(
         self,
         grids: Mapping[Kind, Grid],
         features: Mapping[Kind, Iterable[Feature]],
         rebuildable: CanRebuild,
-        fused: bool | None = None,  # the survey kernel; None: where it can run
+        fused: bool | None = None,  # the survey kernel; None: if it can run
     ) -> None:
         self._plans = {kind: Plan(grids[kind], features.get(kind, ())) for kind in grids}
         self._rebuildable = rebuildable
@@ -41,11 +41,11 @@ class Recorder:
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
         self._rows: dict[Kind, Rows] = {}
-        self._slots: dict[Kind, Slots] = {}  # rows whose weights a kernel is asked to keep
-        self.kept_rows: dict[Kind, list[Tensor]] = {}  # h n s of every call where it did
+        self._slots: dict[Kind, Slots] = {}  # rows whose weights a kernel must keep
+        self.kept_rows: dict[Kind, list[Tensor]] = {}  # h n s of every call whose rows were kept
 
     def __call__(self, call: Call, kept: Tensor | None = None) -> Output | None:
-        """With `kept` (b h t s, on a processor) the weights of a call it rebuilds stand there."""
+        """`kept` (b h t s, on a processor) receives the weights of a rebuilt call."""
         plan = self._plans.get(call.kind)
         if plan is None:
             return None
@@ -66,13 +66,13 @@ class Recorder:
         return can_rebuild(call) and self._rebuildable(call)
 
     def record(self, call: Call, weights: Tensor) -> None:
-        """Take the features of other numbers of a call's shape, such as a gradient."""
+        """Record the features of other numbers of a call's shape, such as a gradient."""
         plan = self._plans.get(call.kind)
         if plan is not None:
             self._keep(call, blocks.from_weights(call, plan, weights))
 
     def keep_rows(self, kind: Kind, documents: Tensor, queries: Tensor) -> None:
-        """Ask for the weights of single rows (`kept_rows`), which a kernel may have at hand."""
+        """Request the weights of single rows (`kept_rows`), if a kernel can keep them."""
         from headscope.statistics.kernels.row_launch import slots_of
 
         self._slots[kind] = slots_of(self._plans[kind].grid, documents, queries)
@@ -80,11 +80,11 @@ class Recorder:
     def _keep_weights(self, kind: Kind, kept: Tensor) -> None:
         every = self.kept_rows.setdefault(kind, [])
         every.append(kept)
-        if len(every) * kept.numel() > MOST_KEPT:  # they are made again, some at a time
+        if len(every) * kept.numel() > MOST_KEPT:  # they are computed again, some at a time
             del self._slots[kind], self.kept_rows[kind]
 
     def rows(self, kind: Kind) -> Rows:
-        """What was recorded of one kind of attention, all layers side by side."""
+        """The records of one kind of attention, all layers side by side."""
         if kind not in self._rows:
             plan = self._plans[kind]
             values = torch.cat(self._values[kind], dim=1)
@@ -123,15 +123,15 @@ class Recorder:
 
     @property
     def lost(self) -> tuple[list[int], Tensor]:
-        """The layers of all heads, and for each head whether a row of its weights is no number."""
+        """The layers of all heads, and for each head whether a row of its weights has NaN."""
         layers: list[int] = []
         flags: list[Tensor] = []
         for kind in self.kinds:
             names = self._plans[kind].names
             if not names:
                 continue
-            # a weight that is not a number spoils the features of its row: one of them tells, but
-            # not a share of keys that the text has none of
+            # a NaN weight makes its row's features NaN; one feature suffices, except a share of
+            # keys that the text lacks
             tells = next((name for name in ("entropy", "distance") if name in names), names[0])
             lost = self.rows(kind)[tells].isnan()  # b H t
             lost = lost & self._plans[kind].grid.query.valid[:, None]

@@ -1,4 +1,4 @@
-"""The GPU kernel of an atlas that makes every feature of whole rows of weights in one look.
+"""The GPU kernel of an atlas: all features of whole rows of weights in one pass.
 
 - keys and pairs of tokens: what a key is, and what two tokens are to each other, are bits of one
   number per pair, the same for all heads and layers; a feature is the sum of the weights, or of
@@ -8,8 +8,8 @@
   below them, so that ties keep the order of their places, and below these the relations' ranks; a
   weight's own rank within a pool is how many of the pool lie before it.
 
-Rows that have a slot are stored once more, for what compares whole rows of heads. What is found of
-a row is gathered and stored at once: a store of its own makes all threads of a tile wait twice.
+Rows that have a slot are also stored whole, for comparing heads. A row's results are gathered and
+stored together, because every store makes all threads of a tile wait.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
@@ -27,8 +27,8 @@ NO_RANKS = tl.constexpr(1024 | 1024 << 11)  # the same for two relations in one 
 
 @triton.jit
 def logarithm(x, FAST: tl.constexpr):
-    """log2 of what is no denormal number; by the hardware's instruction to 2⁻²² (of itself, beyond
-    ½ … 2), where the library's takes some twenty."""
+    """log2 of a normal number by one hardware instruction, to 2⁻²² (relative beyond ½ … 2); the
+    library's takes some twenty."""
     if FAST:
         return tl.inline_asm_elementwise(
             "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
@@ -38,7 +38,7 @@ def logarithm(x, FAST: tl.constexpr):
 
 @triton.jit
 def _put(found, value, place, AT: tl.constexpr):
-    """What is found of each row, with one value more."""
+    """Each row's results, with one more value."""
     return tl.where((place == AT)[None, :], value[:, None], found)
 
 
@@ -86,10 +86,10 @@ def _rank_rows(
 
 @triton.jit
 def _evenness(weights, surprised, surprise, own, there, wide_base, row, real, FAST: tl.constexpr):
-    """m·H/ln|S| of every row with S its own part, and its mean and variance over deals; `there` is
-    how many keys it has to choose from.
+    """m·H/ln|S| of every row with S its own part, and its mean and variance over permutations;
+    `there` is the number of keys it can choose from.
 
-    All three are 0 where the own part is all there is, as the plain kernel has it.
+    All three are 0 if the own part is the whole text, as in the plain kernel.
     """
     size = tl.sum(own.to(tl.int32), 1).to(tl.float32)
     chooses = size < there
@@ -120,7 +120,7 @@ def _evenness(weights, surprised, surprise, own, there, wide_base, row, real, FA
 
 @triton.jit
 def _copy_at(whole_base, rows_base, row, offset, real, keys, stride_rf, AT: tl.constexpr):
-    """The weight of the key `offset` places after each query, 0 where none is."""
+    """The weight of the key `offset` positions after each query; 0 if there is none."""
     key = row + offset
     weight = tl.load(
         whole_base + row * keys + key, mask=real & (key >= 0) & (key < keys), other=0.0
@@ -128,8 +128,8 @@ def _copy_at(whole_base, rows_base, row, offset, real, keys, stride_rf, AT: tl.c
     tl.store(rows_base + AT * stride_rf + row, weight, mask=real)
 
 
-# numbers that change from batch to batch: the kernel is not compiled again for each of them. Of the
-# number of keys it is told whether 16 divides it, for then rows are read four weights at a time
+# numbers that change from batch to batch, so that the kernel is not compiled for each. Whether 16
+# divides the number of keys is compiled in, because rows are then read four weights at a time
 OF_BATCH = ["stride_rb", "stride_rh", "stride_rf", "queries", "slots"]
 
 
@@ -196,7 +196,7 @@ def reduce_rows(
         largest = tl.max(weights, 1)
         if LARGEST >= 0:
             found = _put(found, largest, place, LARGEST)
-        if STRONGEST >= 0:  # of equal weights the first
+        if STRONGEST >= 0:  # the first of equal weights
             first = tl.min(tl.where(weights == largest[:, None], key[None, :], BLOCK_N), 1)
             found = _put(found, first.to(tl.float32), place, STRONGEST)
     if (ENTROPY >= 0) or EVENNESS:

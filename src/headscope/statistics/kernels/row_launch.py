@@ -17,17 +17,17 @@ from headscope.statistics.kernels.blocks import Plan, Reduced
 from headscope.statistics.kernels.scores import block_output, block_weights, visible
 from headscope.statistics.kernels.usable import documents_at_once, has_logarithm, usable
 
-BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the last two
+BITS = 30  # features of keys, or of pairs of tokens: bits of a number, without the last two
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -1024  # of a key outside a relation's pool; doubled ranks of 512 keys are within ±511
-FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
-MOST_HELD = 2**28  # weights held to be ranked: 1 GB
+FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are padded to so many keys
+MOST_HELD = 2**28  # weights in memory for ranking: 1 GB
 ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
 
 
 @dataclass(frozen=True)
 class RowTile:
-    """How the kernel cuts its work."""
+    """The kernel's tile sizes."""
 
     queries: int
     warps: int
@@ -35,13 +35,13 @@ class RowTile:
 
 
 def suits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel can compute all that is wanted of this call, here."""
+    """Whether the kernel can compute all requested features of this call on this device."""
     assert call.q is not None
     return fits(call, plan) and usable("row", call.q)
 
 
 def fits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel is made for such calls."""
+    """Whether the kernel supports such calls."""
     assert call.q is not None and call.k is not None and call.v is not None
     makes = {feature.make for feature in plan.pairs}
     return (
@@ -62,8 +62,8 @@ def fits(call: Call, plan: Plan) -> bool:
 
 
 def tile_for(keys: int) -> RowTile:
-    """A row is never cut among warps, which would wait for each other at every sum: they share the
-    rows of a tile (an H200 chose how many) only where these are whole lines of up to 128 keys."""
+    """A row is never divided among warps, which would wait for each other at every sum. They share
+    a tile's rows (tuned on an H200) only for rows of up to 128 keys."""
     if keys % 16 == 0 and width(keys) <= 128:
         return RowTile(queries=512 // width(keys), warps=4)
     return RowTile(queries=max(1, 128 // width(keys)), warps=1)
@@ -71,9 +71,9 @@ def tile_for(keys: int) -> RowTile:
 
 @dataclass(frozen=True)
 class Slots:
-    """Rows of a batch whose weights are kept as they are."""
+    """Rows of a batch whose weights are kept."""
 
-    places: Tensor  # b t int32: a row's number, -1 where it is not kept
+    places: Tensor  # b t int32: a row's number, -1 if it is not kept
     count: int
 
 
@@ -97,7 +97,7 @@ def from_scores(
     reduced = Reduced(plan, batch, heads, queries)
     kept = None if slots is None else output.new_empty(heads, slots.count, keys, dtype=torch.float)
     held = max(1, MOST_HELD // (heads * queries * keys))
-    # parts begin at places alike, or the kernel is compiled for each of them
+    # parts begin at equally aligned addresses, or the kernel would be compiled for each
     span = min(held // 4 * 4 or held, documents_at_once(heads))
     for start in range(0, batch, span):
         some = slice(start, start + span)
@@ -160,12 +160,12 @@ def _reduce(plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: Row
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the kernel reads of a batch's tokens; made once and used by every layer."""
+    """The kernel's inputs from a batch's tokens; made once for all layers."""
 
-    bits: Tensor  # b t s int32: what two tokens are to each other, then what a key is, a bit each
+    bits: Tensor  # b t s int32: relations of two tokens, then a key's properties, one bit each
     ranks: Tensor  # b t s int32: doubled ranks of two relations, 11 bits each
     first: Tensor  # b int32: the first real key
-    end: Tensor  # b int32: the place after the last real key
+    end: Tensor  # b int32: the position after the last real key
     slots: Tensor  # b t int32: the number of a row that is kept, else -1
 
     def part(self, some: slice, slots: Tensor | None) -> _Layout:
@@ -192,7 +192,7 @@ def _make_layout(plan: Plan) -> _Layout:
 
 
 def _marked(plan: Plan) -> int:
-    """How many features of keys are told by a bit each: all, or none."""
+    """How many features of keys are encoded as bits: all, or none."""
     fits = len(plan.pairs) + len(plan.keys) <= BITS
     return len(plan.keys) if fits and all(feature.is_share for feature in plan.keys) else 0
 
@@ -228,16 +228,16 @@ def _ranks(plan: Plan) -> Tensor:
 
 
 def width(keys: int) -> int:
-    """Of a tile: a power of two; few of them, because each is compiled."""
+    """A tile's width: one of a few powers of two, because each is compiled."""
     return max(FEWEST_WIDE, 1 << (keys - 1).bit_length())
 
 
 def rows_of(call: Call, grid: Grid, some: slice, output: Tensor) -> Tensor:
     """b h t s in float32, contiguous; their output is written to `output` (b t h d).
 
-    As `scores` makes them block by block, in single precision; but q, k and v are widened and laid
-    out for the products in one step each, the scale is part of a product, and the output is rounded
-    where it is stored. On a GPU each further look at a batch's numbers costs as much as a product.
+    Like `scores`, in single precision; but q, k and v are converted and laid out in one step each,
+    the scale is part of a product, and the output is rounded on storing. On a GPU every further
+    pass over a batch costs as much as a product.
     """
     assert call.q is not None and call.k is not None and call.v is not None
     assert call.scaling is not None
@@ -266,7 +266,7 @@ def rows_of(call: Call, grid: Grid, some: slice, output: Tensor) -> Tensor:
 
 
 def _widened(tensor: Tensor) -> Tensor:
-    """In float32 and contiguous, by one copy where it is not."""
+    """In float32 and contiguous, by at most one copy."""
     if tensor.dtype == torch.float32 and tensor.is_contiguous():
         return tensor
     return tensor.new_empty(tensor.shape, dtype=torch.float32).copy_(tensor)

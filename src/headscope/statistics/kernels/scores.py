@@ -1,7 +1,7 @@
-"""The weights of some queries, made from q and k as the model makes them.
+"""The weights of some queries, computed from q and k as the model computes them.
 
-Of a call, only where they are known to come out as the model's own (see `verified`): the mask is
-rebuilt from what is known of the batch, so that no queries × keys matrix is ever held.
+Only for calls whose weights are known to equal the model's own (see `verified`). The mask is
+rebuilt from the batch's tokens, so that no queries × keys matrix is stored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from headscope.statistics.features.grid import Grid
 
 
 def can_rebuild(call: Call) -> bool:
-    """Whether everything that made the weights is at hand, in a form a kernel can rebuild."""
+    """Whether the call has all inputs of its weights, in a form that a kernel can rebuild."""
     if call.q is None or call.k is None or call.v is None or call.scaling is None:
         return False
-    # an edit has put other weights in place of the model's, or somebody has them computed already
+    # an edit replaced the weights, or they are computed already
     if call.lazy_weights.made:
         return False
-    # families disagree on what a window means for queries that look both ways
+    # families disagree on windows in bidirectional attention
     return call.window is None or call.causal
 
 
@@ -46,7 +46,7 @@ def block_weights(
 def row_weights(
     call: Call, weights: Tensor | None, grid: Grid, document: int, queries: Tensor
 ) -> Tensor:
-    """h r s in float32: the weights of single queries of one document, given or made again."""
+    """h r s in float32: the weights of single queries of one document, stored or computed."""
     if weights is not None:
         return weights[document, :, queries.to(weights.device)].float()
     assert call.q is not None and call.k is not None and call.scaling is not None
@@ -71,7 +71,7 @@ def row_weights(
 def rows_of_texts(
     call: Call, weights: Tensor | None, grid: Grid, documents: Tensor, queries: Tensor
 ) -> Tensor:
-    """n h s in float32: single queries of many documents in a few steps, as a GPU likes it."""
+    """n h s in float32: single queries of many documents in a few steps, which suits a GPU."""
     if weights is not None:
         return weights[documents, :, queries].float()
     assert call.q is not None and call.k is not None and call.scaling is not None
@@ -124,8 +124,8 @@ def rows_of_heads(
 
 
 def _picked(values: Tensor, documents: Tensor, heads: Tensor) -> Tensor:
-    """n s d: single heads of single documents, of b h s d; eight bytes at a time where they stand
-    side by side, because a GPU takes as long for two."""
+    """n s d: single heads of single documents, of b h s d; eight bytes at a time if contiguous,
+    because a GPU needs as long for two."""
     wide = 8 // values.element_size()
     *outer, last = values.stride()
     starts = (values.shape[-1], values.storage_offset(), *outer)
@@ -147,7 +147,7 @@ def _seen_by(call: Call, grid: Grid, documents: Tensor, queries: Tensor) -> Tens
 
 
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
-    """b tq h d: what those weights make of the values."""
+    """b tq h d: the weighted values."""
     assert call.v is not None
     v = call.v[documents]
     batch, heads, count, keys = weights.shape
@@ -158,14 +158,14 @@ def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
 
 
 def _exact(values: Tensor) -> Tensor:
-    """b h t d in float32; on a GPU head by head in memory, or a product would copy it once more."""
+    """b h t d in float32; on a GPU contiguous per head, or a product would copy it again."""
     if values.is_cuda:
         return values.to(torch.float32, memory_format=torch.contiguous_format)
     return values.float()
 
 
 def visible(call: Call, grid: Grid, documents: slice, queries: slice | Tensor) -> Tensor | None:
-    """b|1 tq s bool: which keys each query may look at; None when all may be."""
+    """b|1 tq s bool: which keys each query may attend to; None for all."""
     valid = grid.key.valid[documents]
     seen = None if grid.all_keys_valid else valid[:, None, :]
     if call.causal and call.kind != "cross":

@@ -1,7 +1,7 @@
 """The GPU kernel: output and row features in one pass over the keys, with no queries × keys matrix.
 
-For a tile of queries it walks over blocks of keys with a running softmax, as flash attention
-does, and beside the output keeps what the features need of the same weights:
+For a tile of queries it passes over blocks of keys with a running softmax, like flash attention,
+and beside the output accumulates what the features need:
 
 - key columns: p times a matrix of sixteen columns, on the tensor cores. p goes in as two
   half-precision terms (p = high + low, exact to 2⁻²²), or, for models in bfloat16, as the first
@@ -25,7 +25,7 @@ import triton.language as tl
 HIDDEN = tl.constexpr(-1.0e30)  # finite, so that 0 · HIDDEN is 0; exp2 of it is 0
 COLUMNS = tl.constexpr(16)  # the narrowest matrix a tensor core multiplies
 ONES = tl.constexpr(14)  # columns 0 … 13 are features; then 1 …
-WITHIN = tl.constexpr(15)  # … and how far a key stands before the end of its block
+WITHIN = tl.constexpr(15)  # … and a key's distance to the end of its block
 
 
 @triton.jit
@@ -115,7 +115,7 @@ def _walk(
             columns = tl.dot(p_low, f, columns)
         mixed = tl.dot(p.to(v.dtype), v, mixed, input_precision=PRECISION)
         if DISTANCE:
-            if STEPPED:  # all blocks so far move one block further away from the next
+            if STEPPED:  # all earlier blocks are now one block further away
                 far = (far + BLOCK_N * total) * shrink
             else:
                 away = tl.abs(query.to(tl.float32)[:, None] - key.to(tl.float32)[None, :])
@@ -144,7 +144,7 @@ def _at(
     q, query, offset, k_base, stride_ks, first_key, end_key, most, total, scale, window,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, DIM: tl.constexpr,
 ):  # fmt: skip
-    """The weight from each query to the key `offset` places after it, 0 where none is seen."""
+    """The weight from each query to the key `offset` positions after it; 0 if it sees none."""
     d = tl.arange(0, DIM)
     key = query + offset
     seen = (key >= first_key) & (key < end_key)
@@ -157,7 +157,7 @@ def _at(
     return tl.where(seen, tl.math.exp2(score - most) / total, 0.0)
 
 
-# numbers that change with the width of a batch: the kernel is not compiled again for each of them
+# numbers that change with the width of a batch, so that the kernel is not compiled for each
 OF_WIDTH = ["stride_rb", "stride_rh", "stride_rf", "queries", "keys", "offset"]
 
 
@@ -181,7 +181,7 @@ def attend(
 ):  # fmt: skip
     """One tile of queries of one head. Constants that name features are their row, or -1."""
     tile = tl.program_id(0)
-    if CAUSAL:  # the longest walks first, so that no processor is left with one at the end
+    if CAUSAL:  # the longest tiles first, so that none is left for the end
         tile = tl.num_programs(0) - 1 - tile
     pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
@@ -197,7 +197,7 @@ def attend(
 
     row = tile * BLOCK_M + tl.arange(0, BLOCK_M)
     real = row < queries
-    query = row + offset  # places are counted on the keys' axis
+    query = row + offset  # positions are counted on the keys' axis
     d = tl.arange(0, DIM)
     q = tl.load(q_base + row[:, None] * stride_qt + d[None, :], mask=real[:, None], other=0.0)
     query_id = tl.zeros([BLOCK_M], tl.int32)
@@ -215,11 +215,11 @@ def attend(
     same = tl.zeros([BLOCK_M], tl.float32)
     same_other = tl.zeros([BLOCK_M], tl.float32)
 
-    # distances in steps of whole blocks, where all of them lie before the query
+    # distances in steps of whole blocks, if all of them are before the query
     FAR: tl.constexpr = (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0)
     STEPPED: tl.constexpr = CAUSAL and (not LEADING) and (DISTANCE_SQUARED < 0)
 
-    # the keys some query of the tile sees, and among them the blocks every query sees whole
+    # the keys that some query of the tile sees, and the blocks that every query sees whole
     low, high = first_key, end_key
     whole_low, whole_high = first_key, end_key
     first_query = tile * BLOCK_M + offset
@@ -263,7 +263,7 @@ def attend(
         DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
 
-    # padded queries may see nothing; what is no number stays none, or nobody would hear of it
+    # padded queries may see no key; NaN stays NaN, so that it is noticed
     total = tl.where(total == 0, 1.0, total)
     most = tl.where(most > -1.0e25, most, 0.0)
     mixed = mixed / total[:, None]
@@ -276,7 +276,7 @@ def attend(
     r_base = rows_ptr + b * stride_rb + h * stride_rh
     if FEATURES > 0:
         place = tl.arange(0, COLUMNS)
-        # by the sum of the same rounded weights, so that rounding takes nothing from the shares
+        # divided by the sum of the same rounded weights, so that shares stay exact
         counted = tl.sum(tl.where(place[None, :] == ONES, columns, 0.0), 1)
         counted = tl.where(counted == 0, 1.0, counted)
         tl.store(

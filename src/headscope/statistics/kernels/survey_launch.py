@@ -16,31 +16,31 @@ from headscope.statistics.kernels.blocks import Plan, Reduced
 from headscope.statistics.kernels.usable import documents_at_once, usable
 
 DIMS = (16, 32, 64, 128)
-SHORT = 128  # tokens: up to here a tile of its own
-KEY_FEATURES = 14  # columns the kernel has for them
+SHORT = 128  # tokens: shorter texts have their own tile
+KEY_FEATURES = 14  # the kernel's columns for them
 ROWS = ("entropy", "largest", "self", "previous", "next")
 PAIRS = ("distance", "distance_squared", "same_token", "same_token_other")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """How the kernel cuts its work; an H200 chose the numbers (benchmarks/survey_gpu.py)."""
+    """The kernel's tile sizes, tuned on an H200 (benchmarks/survey_gpu.py)."""
 
     queries: int = 128
     keys: int = 64
     warps: int = 8
     stages: int = 3
-    registers: int | None = None  # a thread's most; fewer let more tiles share a processor
+    registers: int | None = None  # most per thread; fewer let more tiles share a processor
 
 
 def suits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel can compute all that is wanted of this call, here."""
+    """Whether the kernel can compute all requested features of this call on this device."""
     assert call.q is not None
     return fits(call, plan) and usable("survey", call.q)
 
 
 def fits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel is made for such calls."""
+    """Whether the kernel supports such calls."""
     assert call.q is not None and call.v is not None
     return (
         _within_reach(call)
@@ -73,12 +73,12 @@ def tile_for(call: Call) -> Tile:
     assert call.q is not None
     dim = call.q.shape[-1]
     if call.q.dtype == torch.float32:
-        # not measured, but chosen so that a thread's numbers stay in its registers
+        # not measured, but chosen so that a thread's numbers fit its registers
         if dim >= 128:
             return Tile(queries=32, keys=16, warps=8, stages=2)
         return Tile(queries=64 if dim < 64 else 32, keys=32, warps=4, stages=2)
     if dim >= 128:
-        if _shared_memory(call.q.device) < 140_000:  # small GPUs have no room for the larger tile
+        if _shared_memory(call.q.device) < 140_000:  # small GPUs lack memory for the larger tile
             return Tile(queries=64, keys=32, warps=4, stages=2)
         return Tile(queries=128, keys=64, warps=8, stages=3)
     stages = 2 if call.q.shape[2] <= SHORT else 3
@@ -114,7 +114,7 @@ def from_scores(
 
 @dataclass(frozen=True)
 class _Work:
-    """What the kernel is given, and where it writes."""
+    """The kernel's inputs and outputs."""
 
     tensors: tuple[Tensor, ...]  # each of the whole batch
     numbers: tuple[Any, ...]
@@ -167,13 +167,13 @@ def _work(call: Call, plan: Plan, tile: Tile, parts: int | None) -> _Work:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the kernel reads of a batch's tokens; made once and used by every layer."""
+    """The kernel's inputs from a batch's tokens; made once for all layers."""
 
     columns: Tensor  # b s 16 float16
     query_ids: Tensor  # b t int32: twice the token id plus its sentence, negative for specials
     key_ids: Tensor  # b s int32
     first: Tensor  # b int32: the first real key
-    end: Tensor  # b int32: the place after the last real key
+    end: Tensor  # b int32: the position after the last real key
 
 
 _layouts: WeakKeyDictionary[Plan, dict[int, _Layout]] = WeakKeyDictionary()

@@ -1,8 +1,8 @@
-"""Whether a Triton kernel can be used here, which is found out by trying it.
+"""Whether a Triton kernel can be used here, found by trying it.
 
-Triton compiles a kernel on its first use. That needs a C compiler, a driver that knows the
-compiled code, and a GPU with room for a tile. Where one of them is missing, the plain path gives
-the same numbers.
+Triton compiles a kernel on its first use. That needs a C compiler, a driver that knows the compiled
+code, and a GPU with room for a tile. If one of them is missing, the plain path gives the same
+numbers.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def documents_at_once(heads: int) -> int:
 
 
 def attempt(kernel: Kernel, work: Callable[[], Made]) -> Made | None:
-    """What the kernel makes, or None where it fails; the first failure warns."""
+    """The kernel's result, or None if it fails; the first failure warns."""
     try:
         return work()
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:  # compilers, linkers and drivers raise what they like
+    except Exception as error:  # compilers, linkers and drivers may raise anything
         _failed.add(kernel)
         lines = str(error).strip().splitlines()
         warnings.warn(

@@ -1,9 +1,9 @@
-"""Which calls a kernel may rebuild: those where its weights came out as the model's own.
+"""Which calls a kernel may rebuild: those where its weights equal the model's own.
 
-Kernels make weights from q, k and what is known of the batch. Whether that is all a family does
-is not read from its configuration but tried, once per model: two short texts, one of them padded,
-and the model's own weights beside the rebuilt ones. A layer that disagrees is measured on the
-model's own weights instead, which is always right and takes more memory.
+Kernels compute weights from q, k and the batch's tokens. Whether a family does more is tested once
+per model: two short texts, one of them padded, with the model's own weights beside the rebuilt
+ones. A layer that disagrees is measured on the model's own weights, which is always right but needs
+more memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEXTS = ("The cat sat on the mat, and the dog ran to the house.", "It was one of
 
 
 class Rebuildable:
-    """Says of a call whether its layer's weights can be rebuilt."""
+    """Whether the weights of a call's layer can be rebuilt."""
 
     def __init__(self, layers: frozenset[tuple[Kind, int]]) -> None:
         self.layers = layers
@@ -36,7 +36,7 @@ class Rebuildable:
 
 
 def rebuildable(scope: Scope) -> Rebuildable:
-    """Try the model of a scope (its edits play no part), or recall what was found before."""
+    """Test the model of a scope (without its edits), or return the cached result."""
     return Rebuildable(SURVEYED.of(scope))
 
 
@@ -95,5 +95,5 @@ def fitted(call: Call, grid: Grid) -> Call:
 
 
 def _tolerance(own: torch.dtype) -> float:
-    """Half precision rounds its own weights; a mask or a bias gone wrong moves far more."""
+    """The tolerance: half precision rounds weights; a wrong mask or bias moves them much more."""
     return 2e-4 if own == torch.float32 else 3e-2
