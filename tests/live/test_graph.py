@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.live.graph import Graph, check_family, example, run_graph, write_graph
-from headscope.live.half import halve
+from headscope.live.graph import Graph, check_family, example, halve, run_graph, write_graph
 
 TEXT = "i went to the store and a cat sat on the [MASK] ."
 FAMILIES = {

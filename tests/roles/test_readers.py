@@ -12,7 +12,7 @@ from tokenizers import Regex, pre_tokenizers
 import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.contacts import read_contacts
-from headscope.corpus.links.jsonl import read_jsonl
+from headscope.corpus.links.linked import read_jsonl
 from headscope.corpus.links.pharaoh import read_one_file, read_pharaoh
 from headscope.corpus.links.reactions import reaction, read_reactions
 from headscope.corpus.links.word_times import read_word_times, words_of

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headscope.corpus.bad_data import Faults
-from headscope.studies.rxnmapper.guided import assigned
+from headscope.studies.rxnmapper.reactions import assigned
 
 FOLDER = Path(sys.prefix) / "data" / "rxnmapper"
 REACTIONS = 40

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,6 +28,7 @@ DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "sm
 OF_PICTURES = ("vit", "deit")
 OPSET = 20
 NAME = "headscope-live"
+HALVED = 256  # numbers from which on a tensor is kept in half precision
 
 
 @dataclass
@@ -225,3 +227,27 @@ def write_graph(graph: Graph, scope: Scope, path: Path) -> None:
         )
     assert program is not None
     program.save(str(path), external_data=False)
+
+
+def halve(path: Path) -> None:
+    """Store the large tensors of a single-precision ONNX file in 16 bits.
+
+    The page widens them again when it opens the model.
+    """
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model: Any = onnx.load(str(path))
+    graph = model.graph
+    casts: list[Any] = []
+    for tensor in graph.initializer:
+        if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < HALVED:
+            continue
+        name = tensor.name
+        values = numpy_helper.to_array(tensor).astype(np.float16)
+        tensor.CopyFrom(numpy_helper.from_array(values, f"{name}:half"))
+        casts.append(helper.make_node("Cast", [f"{name}:half"], [name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.save(model, str(path))

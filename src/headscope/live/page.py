@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import shutil
@@ -16,13 +15,12 @@ from typing import Any, Literal
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import atomic_path
-from headscope.live.graph import OF_PICTURES, Graph, check_family, family, write_graph
-from headscope.live.half import halve
+from headscope.live.graph import OF_PICTURES, Graph, check_family, family, halve, write_graph
 from headscope.live.known import first_picture, known
 from headscope.live.pictures import steps
 from headscope.reading import Scope
 from headscope.surfaces.bundle import PATH, further_script
-from headscope.surfaces.html import digest, render
+from headscope.surfaces.html import base64_lines, digest, render
 
 Precision = Literal["half", "single"]
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -170,7 +168,7 @@ def _rendered(
 
 def _one_file(parts: Mapping[str, _Part], title: str) -> str:
     manifest = {name: {"bytes": len(part.data), "inside": True} for name, part in parts.items()}
-    inside = {name: base64.b64encode(part.data).decode("ascii") for name, part in parts.items()}
+    inside = {name: base64_lines(part.data) for name, part in parts.items()}
     scripts = [further_script(name) for name in ("live-page", "heads", "live-app")]
     allowed = " ".join(digest(script) for script in scripts)
     policy = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from headscope.corpus.bad_data import Faults, unreadable
+from headscope.corpus.sources import texts
 
 Span = tuple[int, int]  # characters, from and up to
 Seconds = tuple[float, float]
@@ -42,6 +45,26 @@ class Linked:
     def asking(self) -> str:
         """The text that queries lie in."""
         return self.text if self.other is None else self.other
+
+
+def read_jsonl(path: str | Path, faults: Faults) -> Iterator[Linked]:
+    """Documents with links by character: {"text": …, "pairs": [[[0, 3], [8, 12]], …]}."""
+    for name, lines in texts(path, (".jsonl",)):
+        for number, line in enumerate(lines, 1):
+            where = f"{name}:{number}"
+            if not line.strip():
+                continue
+            try:
+                row: Any = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                faults.note("malformed line", where, f"this is not JSON ({str(error)[:80]})")
+                continue
+            if not isinstance(row, dict):
+                faults.note("malformed line", where, "a line is an object with 'text' and 'pairs'")
+                continue
+            found = of_fields(cast(dict[str, Any], row), where, faults)
+            if found is not None:
+                yield found
 
 
 def of_fields(row: Mapping[str, Any], where: str, faults: Faults) -> Linked | None:

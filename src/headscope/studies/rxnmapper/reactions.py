@@ -1,6 +1,6 @@
-"""Mapped reactions as RXNMapper reads them: canonical, unmapped, atoms with all their equals.
+"""Mapped reactions as RXNMapper reads them: canonical, unmapped, with equivalent atoms.
 
-Atoms that a molecule's symmetry exchanges are equally right answers, so each is one.
+Atoms that a molecule's symmetry exchanges are all right answers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
 
 MAPPED = re.compile(r"[^\s,;\"]*:\d+\][^\s,;\"]*>[^\s,;\"]*>[^\s,;\"]*:\d+\][^\s,;\"]*")
+RAISED = 90.0  # the package's attention_multiplier
 
 
 @dataclass(frozen=True)
 class Molecule:
     smiles: str
-    maps: list[int]  # of atoms as they are written, 0 for none
+    maps: list[int]  # of atoms in written order, 0 for none
     ranks: list[int]  # equal for atoms that symmetry exchanges
     elements: list[str]
     bonds: list[tuple[int, int]]
@@ -34,7 +35,7 @@ class Molecule:
 
 @dataclass(frozen=True)
 class Reaction:
-    """A reaction with what its atoms are joined to."""
+    """A reaction with its atoms' neighbours."""
 
     linked: Linked
     right: NDArray[np.bool_]  # product atoms × precursor atoms
@@ -43,7 +44,7 @@ class Reaction:
 
 
 def read(path: Path, faults: Faults) -> Iterator[Reaction]:
-    """The mapped reaction of each line, wherever it stands in it; other lines are counted."""
+    """The mapped reaction in each line, in any column; other lines are counted."""
     with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
             where = f"{path.name}:{number}"
@@ -58,7 +59,7 @@ def read(path: Path, faults: Faults) -> Iterator[Reaction]:
 
 
 def canonical(mapped: str, where: str, faults: Faults) -> Reaction | None:
-    """The reaction as the package hands it to its model."""
+    """The reaction as the package passes it to its model."""
     before, agents, after = mapped.split(">")
     try:
         precursors = [_molecule(one) for one in f"{before}.{agents}".split(".") if one]
@@ -126,7 +127,7 @@ def _molecule(smiles: str) -> Molecule:
 
 
 def _joined(molecules: list[Molecule]) -> tuple[list[int], list[tuple[int, int]]]:
-    """Map numbers of all atoms, and ranks that tell molecules apart."""
+    """Map numbers of all atoms, and ranks that differ between molecules."""
     maps = [one for molecule in molecules for one in molecule.maps]
     ranks = [(at, rank) for at, molecule in enumerate(molecules) for rank in molecule.ranks]
     return maps, ranks
@@ -147,3 +148,28 @@ def _pairs(right: NDArray[np.bool_], asking: list[Span], answering: list[Span]) 
     return tuple(
         Pair(asking[row], answering[key]) for row, key in zip(*np.nonzero(right), strict=True)
     )
+
+
+def assigned(scores: NDArray[np.float64], reaction: Reaction) -> NDArray[np.intp]:
+    """The precursor atom of every product atom, -1 for none; `scores` adds both directions.
+
+    As RXNMapper assigns them: the surest first. A mapped atom raises the scores between its
+    neighbours and those of its origin, and no precursor atom is used twice.
+    """
+    products, precursors = reaction.near
+    open_scores = np.where(reaction.same, scores, 0.0)
+    raised = np.ones_like(open_scores)
+    found = np.full(len(scores), -1, dtype=np.intp)
+    for _ in range(len(scores)):
+        weighted = open_scores * raised
+        total = weighted.sum(1, keepdims=True)
+        share = np.divide(weighted, total, out=np.zeros_like(weighted), where=total != 0)
+        atom = int(share.max(1).argmax())
+        origin = int(share[atom].argmax())
+        if np.isclose(share[atom, origin], 0.0):
+            break
+        found[atom] = origin
+        raised[np.ix_(products[atom], precursors[origin])] *= RAISED
+        raised[atom] = 0
+        raised[:, origin] = 0
+    return found

@@ -104,7 +104,7 @@ def guided_accuracy(scope: Scope, reactions: list[Reaction], run: Run) -> pd.Dat
     import pandas as pd
 
     from headscope.errors import TextTooLong
-    from headscope.studies.rxnmapper.guided import assigned
+    from headscope.studies.rxnmapper.reactions import assigned
 
     right = atoms = whole = read = 0
     for one in run.track(reactions, "assigning atoms", len(reactions)):
