@@ -1,10 +1,10 @@
 """Studies: a paper's experiments run end to end on any model, each giving a `Report`.
 
-Every folder here is a study: `studies/vig/study.py` holds
-a function of its name under `@study`, so that `vig(scope, data=None, *, limit=None, output=None,
-restart=False, progress=True, command=None) -> Report` is a run like any other. What it is made of
-lies beside it. Nothing is listed by hand. Studies are imported at once so that `studies.vig` is
-the function, never the folder; they keep heavy imports inside their functions.
+Every folder here is a study: `studies/vig/study.py` holds a function of its name under `@study`, so
+that `vig(scope, data=None, *, limit=None, output=None, restart=False, progress=True, command=None)
+-> Report` is a run like any other. Its parts are beside it, and studies are found automatically.
+They are imported at once, so that `studies.vig` is the function and not the folder; heavy imports
+are inside their functions.
 """
 
 from __future__ import annotations

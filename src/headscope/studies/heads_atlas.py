@@ -1,4 +1,4 @@
-"""An atlas inside a study: the heads as points, and the texts behind their numbers."""
+"""A study's atlas: heads as points, and the texts behind their numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 5  # examples in a table
 def study_atlas(
     run: Run, scope: Scope, corpus: Any, statistics: Any = None, **options: Any
 ) -> Atlas:
-    """The atlas of a study's corpus; one that this run has finished before is opened."""
+    """The atlas of a study's corpus; opened if this run finished it before."""
     from headscope.atlas.make import atlas
 
     path = run.place("heads.atlas")
@@ -38,7 +38,7 @@ def show_heads(section: Section, atlas: Atlas, caption: str, **options: Any) -> 
 
 
 def show_examples(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) -> None:
-    """The strongest examples of a head on a pattern, where an atlas keeps some of it."""
+    """A head's strongest examples of a pattern, if the atlas has some."""
     if name not in set(atlas.frame("examples")["measure"]):
         return
     found: Any = atlas.examples(*at, SHOWN, measure=name)

@@ -54,8 +54,8 @@ def html_page(report: Report) -> str:
 
 
 def policy(pages: Sequence[str]) -> str:
-    """Scripts and styles are known by their hashes, those of the views too: they arrive as frames,
-    and frames inherit this policy. Style attributes, which figures are full of, run nothing."""
+    """Scripts and styles are allowed by hash, including the views', because their frames inherit
+    this policy. Style attributes, which figures use a lot, run no code."""
     scripts = sorted({digest(text) for page in pages for text in _SCRIPTS.findall(page)})
     styles = sorted({digest(text) for page in pages for text in _STYLES.findall(page)})
     return (
@@ -66,7 +66,7 @@ def policy(pages: Sequence[str]) -> str:
 
 
 def _groups(pieces: Sequence[Piece]) -> Iterator[list[tuple[str, Any]]]:
-    """Pieces one by one; figures that follow each other stand side by side where there is room."""
+    """Pieces one by one; consecutive figures are side by side if they fit."""
     for is_drawing, run in groupby(pieces, lambda piece: isinstance(piece, Drawing)):
         shown = [
             ("table", _table(piece))
@@ -78,7 +78,7 @@ def _groups(pieces: Sequence[Piece]) -> Iterator[list[tuple[str, Any]]]:
 
 
 def _table(table: ReportTable) -> dict[str, Any]:
-    """Cells as text, and the classes that set numbers and a paper's own numbers apart."""
+    """Cells as text, with classes for numbers and for a paper's own numbers."""
     names = [str(column) for column in table.frame.columns]
     numeric = {name for name in names if cast("pd.Series", table.frame[name]).dtype.kind in "iufc"}
     kinds = [
@@ -112,7 +112,7 @@ def _paragraphs(text: str) -> Markup:
 
 
 def _inline(text: str) -> Markup:
-    """`code` and **strong** are the only marks; everything else is text."""
+    """`code` and **strong** are the only markup; everything else is text."""
     safe = str(escape(text.strip()))
     safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
     return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", safe))
@@ -140,7 +140,7 @@ def _svg(piece: Drawing) -> Markup:
         )
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    # ids are the page's: two figures may not share one
+    # ids must be unique on the page
     text = titled(text)
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", piece.name) + "-"
     text = re.sub(r'\bid="', f'id="{prefix}', text)

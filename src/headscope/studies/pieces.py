@@ -1,4 +1,4 @@
-"""What a section of a report holds: text, tables, figures and live views."""
+"""The pieces of a report's section: text, tables, figures and live views."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Live(Protocol):
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, parted by blank lines; `code` and **strong** are the only marks."""
+    """Paragraphs, separated by blank lines; `code` and **strong** are the only markup."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Note:
-    """A caveat the reader must not miss."""
+    """A prominent caveat."""
 
     text: str
 
@@ -39,7 +39,7 @@ class ReportTable:
     name: str
     frame: pd.DataFrame
     caption: str
-    published: tuple[str, ...]  # columns that hold a paper's own numbers
+    published: tuple[str, ...]  # columns with a paper's own numbers
     digits: int
 
 
@@ -55,7 +55,7 @@ class Frames:
     """Figures of one kind, one at a time, with a slider between them."""
 
     name: str
-    figures: dict[str, Figure]  # by what the slider calls each
+    figures: dict[str, Figure]  # by their names on the slider
     caption: str
 
 
@@ -94,7 +94,7 @@ class Section:
         published: Sequence[str] = (),
         digits: int = 3,
     ) -> Section:
-        """A table; `published` names the columns that quote a paper, which are set apart."""
+        """A table; `published` names the columns that quote a paper, which look different."""
         missing = [column for column in published if column not in frame.columns]
         if missing:
             raise BadInput(f"Table {name!r} has no column {missing[0]!r} to mark as published.")

@@ -1,8 +1,8 @@
-"""A report: what a study found, as sections of text, tables, figures and live views.
+"""A report: a study's results as sections of text, tables, figures and live views.
 
-A report must be complete in itself. `Report.save` writes one HTML page that opens
-from disk without a network and carries the method, the versions and the command that made it;
-`Report.tables` hands every table back as a data frame.
+A report must be complete in itself. `Report.save` writes one HTML page that opens from disk without
+a network and contains the method, the versions and the command; `Report.tables` returns every table
+as a data frame.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSIONED = ("headscope", "torch", "transformers", "numpy", "pandas")
 
 @dataclass
 class Report:
-    """What a study found. Sections come in the order they were added."""
+    """A study's results. Sections are in the order they were added."""
 
     title: str
     study: str
@@ -66,7 +66,7 @@ class Report:
 
     @property
     def versions(self) -> dict[str, str]:
-        """What the numbers were made with."""
+        """The versions that computed the numbers."""
         found = {"python": platform.python_version()}
         for package in VERSIONED:
             try:
@@ -80,7 +80,7 @@ class Report:
         return html_page(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to `path`, whole or not at all."""
+        """Write the page to `path`, completely or not at all."""
         target = check_page(path)
         text = self.html()
         with atomic_path(target) as temporary:
@@ -92,7 +92,7 @@ class Report:
 
 
 def check_page(path: str | Path) -> Path:
-    """Said before the work is done, not when it is to be written."""
+    """Raise an error for a bad path before the work begins."""
     target = Path(path)
     if target.suffix.lower() not in {".html", ".htm"}:
         raise BadInput(f"A report is an HTML page: give a name ending in .html, not {target}.")

@@ -1,4 +1,4 @@
-"""A study as a run: its finished tables are kept until the report is written."""
+"""A study as a run: its checkpoint has the finished tables until the report is written."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def study(
 
 
 def _described(value: Any) -> object:
-    """An option; where it gives models, they are known by their weights."""
+    """An option's identity; models are identified by their weights."""
     from headscope.corpus.identity import data_identity
     from headscope.runs import scope_identity
 

@@ -1,1 +1,1 @@
-"""Tasks: what a model is asked, how its answers are marked, and what of a score is luck."""
+"""Tasks: questions to a model, metrics of its answers, and tests against chance."""

@@ -1,8 +1,8 @@
-"""Metrics of single answers: one number a prompt, and which way is better.
+"""Metrics of single answers: one number per prompt, and which direction is better.
 
 A registered name, or any function of the logits: `metric(logits)` or `metric(logits, answers)`
-gives a number per row of logits (b t v). Where a name ends in `_difference`, the answer is told
-from a wrong one.
+gives a number per row of logits (b t v). A name that ends in `_difference` compares the answer with
+a wrong one.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from headscope.errors import BadInput
 
 @dataclass(frozen=True)
 class Answers:
-    """Where a batch's answers stand, and what they are."""
+    """A batch's answers and their positions."""
 
     at: Tensor  # b, the position whose logits are the answer's
     right: Tensor  # b, the answer's token
-    wrong: Tensor  # b, the one it is told from; −1 where there is none
+    wrong: Tensor  # b, the wrong answer; −1 if there is none
 
     def logits(self, logits: Tensor) -> Tensor:
-        """b v: what is said where the answers stand."""
+        """b v: the logits at the answers' positions."""
         return logits[torch.arange(len(logits), device=logits.device), self.at]
 
 
 @dataclass(frozen=True)
 class AnswerMetric:
-    """A number for every answer; `higher_is_better` says which way a good model moves it."""
+    """A number for every answer; `higher_is_better` gives the direction."""
 
     name: str
     function: Callable[..., Tensor]  # logits b t v, answers -> b
     higher_is_better: bool = True
-    own: bool = False  # the caller's own function: it may look at any position
+    own: bool = False  # the caller's own function, which may use any position
     differentiable: bool = True
 
     def __call__(self, logits: Tensor, answers: Answers | Tensor) -> Tensor:
@@ -54,7 +54,7 @@ class AnswerMetric:
 
     @property
     def identity(self) -> str:
-        """Tells a function of the caller's apart from another of its name."""
+        """The metric's identity; callers' functions of one name differ."""
         code: Any = getattr(self.function, "__code__", None)
         if not self.own or code is None:
             return self.name
@@ -66,7 +66,7 @@ class AnswerMetric:
 
     @property
     def sign(self) -> float:
-        """1 where more is better, else −1."""
+        """1 if more is better, else −1."""
         return 1.0 if self.higher_is_better else -1.0
 
 
@@ -79,7 +79,7 @@ def _logit(logits: Tensor, answers: Answers) -> Tensor:
 
 
 def _difference(logits: Tensor, answers: Answers) -> Tensor:
-    """The answer's logit, less the wrong one's where there is one."""
+    """The answer's logit, minus the wrong one's if there is one."""
     here = answers.logits(logits)
     right = _picked(here, answers.right)
     return torch.where(answers.wrong >= 0, right - _picked(here, answers.wrong), right)
@@ -100,7 +100,7 @@ def _loss(logits: Tensor, answers: Answers) -> Tensor:
 
 
 def _accuracy(logits: Tensor, answers: Answers) -> Tensor:
-    """1 where the answer beats the wrong one, or all others where none is given."""
+    """1 if the answer beats the wrong one, or all others if none is given."""
     here = answers.logits(logits)
     best = here.argmax(-1) == answers.right
     beats = _picked(here, answers.right) > _picked(here, answers.wrong)
@@ -121,7 +121,7 @@ ANSWER_METRICS = {
 
 
 def answer_metric(given: object) -> AnswerMetric:
-    """A metric by its name, as it is, or from a function of logits."""
+    """A metric by its name, unchanged, or from a function of logits."""
     if given is None:
         return ANSWER_METRICS["logit_difference"]
     if isinstance(given, AnswerMetric):
@@ -141,7 +141,7 @@ def answer_metric(given: object) -> AnswerMetric:
 
 
 def with_batch(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """A function of logits, or of logits and what else is known, as one of both."""
+    """A function of logits, or of logits and answers, as one of both."""
 
     def of_logits(logits: Tensor, _: object) -> Tensor:
         return function(logits)

@@ -1,4 +1,4 @@
-"""Baselines: what a task's score is worth without a model.
+"""Baselines: a task's score without a model.
 
 Two baselines: always the commonest class (the mean, for numbers), and a bag of words: a linear
 model on which words occur, for pairs also on which words both sentences share.
@@ -45,7 +45,7 @@ def bag_of_words(train: Task, dev: Task) -> np.ndarray:
     """n o: the answers of a linear model on which words occur."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    # words seen once say nothing of others; with a handful of examples every word counts
+    # words that occur once do not generalise; with few examples every word counts
     options: dict[str, Any] = {"analyzer": _features, "min_df": 2 if len(train) > FEW else 1}
     words: Any = TfidfVectorizer(binary=True, use_idf=False, **options)
     inside = words.fit_transform([_example(train, i) for i in range(len(train))])

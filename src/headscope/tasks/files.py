@@ -30,7 +30,7 @@ def read_task(
 ) -> Task:
     """The task in a GLUE folder, a .tsv, .csv, .jsonl or .txt file, or a dataset of `datasets`.
 
-    `text`, `text_pair` and `label` name columns where the usual names do not fit. Without labels
+    `text`, `text_pair` and `label` name columns if the usual names do not fit. Without labels
     (`kind` "masked" or "next", or a .txt file) the task is the text itself.
     """
     source = or_sample(source, OPINIONS if split == "train" or label is not None else PARAGRAPHS)
@@ -60,7 +60,7 @@ def read_task(
 
 
 def table_texts(source: str | Path) -> list[str | tuple[str, str]]:
-    """The texts of a .tsv or .csv file, in pairs where it has them; labels do not matter here."""
+    """The texts of a .tsv or .csv file, in pairs if it has them; labels are ignored."""
     rows = read_rows(source, "dev")
     texts = rows.column(None, TEXT, "text")
     if not rows.has(TEXT_PAIR):

@@ -1,4 +1,4 @@
-"""Whether a model, a task and a metric fit each other, asked before anything long is begun."""
+"""Checks that a model, a task and a metric fit, before anything long begins."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FITTING: dict[TaskKind, tuple[str, ...]] = {
 }
 OF_TWO_CLASSES = ("f1", "matthews")
 LEAST_ROOM = 8  # tokens: special ones and a few words
-SHOWN = 5  # names of classes in a sentence
+SHOWN = 5  # most class names in a sentence
 
 
 def fitting(scope: Scope, task: Task) -> Task:
-    """The task, its classes numbered as the model's output layer does; refused if none fit."""
+    """The task, its classes numbered as in the model's output layer; raises if they do not fit."""
     of_words = task.kind in ("masked", "next")
     check_output_layer(scope.model, scope.name, "words" if of_words else "classes")
     if task.kind in ("masked", "next"):
@@ -64,7 +64,7 @@ def fitting(scope: Scope, task: Task) -> Task:
 
 
 def metric_for(task: Task, name: object) -> Metric:
-    """The metric of that name, or the task's own, if it can mark such answers."""
+    """The metric of that name, or the task's own, if it fits such answers."""
     metric = find_metric(str(name or task.metric))
     usable = FITTING[task.kind]
     if task.kind == "classification" and len(task.classes) != 2:
@@ -78,7 +78,7 @@ def metric_for(task: Task, name: object) -> Metric:
 
 
 def check_trainable(task: Task) -> None:
-    """Whether a classifier can learn the task, and be marked by its metric afterwards."""
+    """Check that a classifier can learn the task and be scored by its metric."""
     if task.kind not in ("classification", "regression"):
         raise BadInput(f"{task.name} has no labels to train on; give a task with labels.")
     if len(task.classes) == 1:
@@ -90,7 +90,7 @@ def check_trainable(task: Task) -> None:
 
 
 def room(max_tokens: int) -> int:
-    """A length that texts can be cut to."""
+    """Check the length that texts are cut to."""
     if max_tokens < LEAST_ROOM:
         raise BadInput(f"Texts need room for at least {LEAST_ROOM} tokens, not {max_tokens}.")
     return max_tokens

@@ -1,8 +1,8 @@
 """GLUE's own files, read as they are published.
 
 The tasks were released in different formats, with and without headers, and some again in later
-packagings; each entry below names the files and columns it may meet. MRPC's first release has no
-development set, so its test set stands in for one.
+packagings; each entry below names possible files and columns. MRPC's first release has no
+development set, so its test set is used.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def read_glue(folder: str | Path, split: str = "dev") -> Task:
 
 
 def _class_names(rows: TableRows, form: Format) -> list[str]:
-    """Labels as names, whether the file writes names or numbers."""
+    """Labels as names, from names or numbers."""
     raw = rows.column(None, form.label, "label")
     return [
         form.classes[int(label)] if label.isdigit() and int(label) < len(form.classes) else label

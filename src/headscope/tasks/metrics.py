@@ -64,7 +64,7 @@ def _matthews(sums: Array) -> Array:
 
 def _products(answers: Array, labels: Array) -> Array:
     x, y = answers[:, 0].astype(float), labels.astype(float)
-    x, y = x - x.mean(), y - y.mean()  # a correlation does not mind, and rounding does
+    x, y = x - x.mean(), y - y.mean()  # no change for a correlation, less rounding
     return np.stack([np.ones(len(y)), x, y, x * x, y * y, x * y])
 
 
@@ -72,7 +72,7 @@ def _correlation(sums: Array) -> Array:
     n, x, y, xx, yy, xy = (sums[..., i] for i in range(6))
     n = np.maximum(n, 1e-12)
     spread = np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0)
-    # all answers alike say nothing about the targets
+    # equal answers say nothing about the targets
     return np.where(spread > 1e-18, (xy - x * y / n) / np.sqrt(np.maximum(spread, 1e-18)), 0.0)
 
 
@@ -81,7 +81,7 @@ def _rank_products(answers: Array, labels: Array) -> Array:
 
 
 def rank_correlation(one: Array, other: Array) -> float:
-    """Spearman's ρ; NaN where all values of one side are alike."""
+    """Spearman's ρ; NaN if all values of one side are equal."""
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     found: Any = stats.spearmanr(one, other)
@@ -99,7 +99,7 @@ METRICS = {
         Metric("f1", True, _confusion, _f1),
         Metric("matthews", True, _confusion, _matthews),
         Metric("pearson", True, _products, _correlation),
-        # ranks are taken once, over all examples, also when a part is drawn again
+        # ranks are computed once, over all examples, even if a part is resampled
         Metric("spearman", True, _rank_products, _correlation),
         Metric(
             "loss", False, given_sums, share_of_sums

@@ -1,7 +1,7 @@
-"""Questions: what a model is asked, and how its answers are read and marked.
+"""Questions: a model's inputs, and how its answers are read and scored.
 
-Any task becomes questions; so does anything else of the caller's, given batches of model inputs,
-what to read off the output, and a metric.
+Any task becomes questions; so do a caller's own batches of model inputs with a function that reads
+the output and a metric.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Questions:
     losses: Callable[[Any, Tensor], Tensor]
     labels: np.ndarray  # n, in the order of the batches
     metric: Metric
-    anywhere: bool = False  # answers may come from positions that their slope does not show
-    told: str = ""  # tells a metric of the caller's apart from another of its name
+    anywhere: bool = False  # answers may depend on positions without a gradient
+    told: str = ""  # identifies a caller's metric among others of its name
 
     def __len__(self) -> int:
         return len(self.labels)
 
 
 class AsksQuestions(Protocol):
-    """Prompts that bring their answers, such as pairs."""
+    """Prompts with answers, such as pairs."""
 
     def questions(self, scope: Scope, metric: object = None) -> Questions: ...
 
@@ -67,11 +67,11 @@ def make_questions(
     max_tokens: int | None = MAX_TOKENS,
     seed: int = 0,
 ) -> Questions:
-    """The task as this scope is asked it: tokenised, cut to `max_tokens`, batched by length.
+    """The task for this scope: tokenised, cut to `max_tokens`, batched by length.
 
     `metric` is the name of a metric that fits the task or of one of single answers (probability,
     logit, …), or a function of the logits, and of the targets if it takes two arguments, that
-    gives a number for each example.
+    returns a number for each example.
     """
     task = fitting(scope, task)
     single = _of_answers(task, metric)
@@ -102,7 +102,7 @@ def make_questions(
 
 
 def _of_answers(task: Task, metric: object) -> AnswerMetric | None:
-    """The metric of single answers that is asked for, where the task's own metrics are not."""
+    """The requested metric of single answers, or None for a task's own metric."""
     if metric is None or isinstance(metric, Metric):
         return None
     if isinstance(metric, str) and (metric in FITTING[task.kind] or metric not in ANSWER_METRICS):
@@ -123,7 +123,7 @@ def marked_singly(
     metric: AnswerMetric,
     read: Callable[[Any, Tensor], Tensor],  # output, targets -> b 2: a sum, and of how many
 ) -> Questions:
-    """Questions marked by a metric of single answers; what it says is bad is a loss."""
+    """Questions scored by a metric of single answers; its negative direction is the loss."""
 
     def losses(output: Any, targets: Tensor) -> Tensor:
         if not metric.differentiable:
@@ -136,7 +136,7 @@ def marked_singly(
 
 
 def _row_by_row(metric: AnswerMetric) -> Callable[[Any, Tensor], Tensor]:
-    """b 2: the metric summed over an example's answers, and how many they are."""
+    """b 2: the metric summed over an example's answers, and their number."""
 
     def own(output: Any, targets: Tensor) -> Tensor:
         logits = logits_in(output)
@@ -178,7 +178,7 @@ def number_losses(output: Any, targets: Tensor) -> Tensor:
 def token_losses(output: Any, targets: Tensor) -> Tensor:
     """b: the loss summed over the tokens that count (targets of -100 do not)."""
     logits = logits_in(output)
-    assert logits is not None  # the task was found to fit the model
+    assert logits is not None  # checked: the task fits the model
     targets = targets.to(logits.device)
     if logits.shape[:2] != targets.shape:
         raise HeadscopeError(
@@ -205,13 +205,13 @@ _READERS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor
 
 
 def _masked(scope: Scope, inputs: Inputs, seed: int) -> tuple[Inputs, Tensor]:
-    """One word piece in seven hidden behind the mask token, at least one a text."""
+    """One word piece in seven masked, at least one per text."""
     tokenizer: Any = scope.tokenizer
     ids = inputs["input_ids"]
     special = torch.zeros_like(ids, dtype=torch.bool)
     for number in tokenizer.all_special_ids:
         special |= ids == number
-    # drawn by the processor, so that a GPU hides the same words
+    # drawn on the CPU, so that a GPU masks the same words
     chance = torch.rand(ids.shape, generator=torch.Generator().manual_seed(seed))
     luck = chance.to(ids.device).masked_fill(special, 2.0)
     hidden = (luck < MASKED_SHARE) | ((luck == luck.min(dim=1, keepdim=True).values) & ~special)

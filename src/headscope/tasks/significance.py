@@ -1,10 +1,10 @@
 """Which differences are more than chance.
 
-A few hundred examples and 144 heads make noise look like discovery. So every difference is tested
-against its own null: were the edit without effect, an example's two answers could be exchanged.
-Accuracies use the exact form of that test (McNemar's); other metrics exchange answers at random,
-or in every way where examples are few. Intervals are t-intervals with the standard error of a
-bootstrap over examples. Fewer than six examples allow neither: no test could reach 5 %.
+With a few hundred examples and 144 heads, noise looks like a discovery. So every difference is
+tested against its own null: if the edit has no effect, an example's two answers can be exchanged.
+Accuracies use the exact form of that test (McNemar's); other metrics exchange answers at random, or
+in every way if examples are few. Intervals are t-intervals with the standard error of a bootstrap
+over examples. Fewer than six examples allow neither: no test could reach 5 %.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ LEVEL = 0.95
 class Differences:
     """Score minus baseline of every edit, each with a 95 % interval and p-values.
 
-    Intervals and p-values are NaN where there are fewer than `FEWEST` examples.
+    Intervals and p-values are NaN with fewer than `FEWEST` examples.
     """
 
     difference: Array  # e
     low: Array  # e
     high: Array  # e
     p: Array  # e, two-sided
-    p_holm: Array  # e, corrected: the chance of any false alarm
-    p_bh: Array  # e, corrected: the share of false alarms
+    p_holm: Array  # e, corrected for any false positive
+    p_bh: Array  # e, corrected for the share of false positives
 
     @property
     def error(self) -> Array:
@@ -92,7 +92,7 @@ def mean_test(values: Array, *, seed: int = 0, unit: str = "examples") -> Differ
 
 
 def mcnemar(before: Array, after: Array) -> Array:
-    """e: exact two-sided p-values of right answers (n, and e n) that an edit gained or lost."""
+    """e: exact two-sided p-values of the right answers (n, and e n) that an edit gained or lost."""
     gained = (after > before).sum(-1)
     lost = (after < before).sum(-1)
     tail = stats.binom.cdf(np.minimum(gained, lost), gained + lost, 0.5)
@@ -141,7 +141,7 @@ def _interval(
 
 
 def enough_draws(comparisons: int) -> int:
-    """As many draws as let the least p-value there is survive correction for all comparisons."""
+    """Enough draws for the smallest possible p-value to survive correction for all comparisons."""
     return min(max(10_000, 100 * comparisons), 50_000)
 
 
@@ -165,7 +165,7 @@ def split_half(
     splits: int = 200,
     seed: int = 0,
 ) -> SplitHalf:
-    """Over many random halvings: what remains of the best and the worst edit out of sample."""
+    """Over many random halvings: the out-of-sample effect of the best and the worst edit."""
     sums = np.stack([metric.sums_of(answers, labels) for answers in (baseline, *edited)])
     sign = 1.0 if metric.higher_is_better else -1.0
     generator = np.random.default_rng(seed)

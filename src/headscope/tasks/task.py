@@ -1,8 +1,8 @@
-"""Tasks: texts with labels a model is scored on, read from plain files.
+"""Tasks: texts with labels for scoring a model, read from plain files.
 
 A task holds texts (or pairs of texts) and what the right answer is: a class, a number, or, for
-language tasks, the text itself (masked words, next tokens). Reading needs nothing but the
-standard library and numpy, so that a training machine can read the same files.
+language tasks, the text itself (masked words, next tokens). Reading needs only the standard library
+and numpy, so that a training machine can read the same files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headscope.arguments import need_count
 from headscope.errors import BadInput
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
-MOST_CLASSES = 20  # whole numbers with more distinct values than this are taken for a scale
+MOST_CLASSES = 20  # whole numbers with more distinct values are a scale
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def labelled_task(
     classes: Sequence[str] | None = None,
     metric: str | None = None,
 ) -> Task:
-    """A task from columns of text; whether the labels are classes or numbers is seen from them."""
+    """A task from columns of text; the labels themselves decide between classes and numbers."""
     if not texts:
         raise BadInput(f"{name} holds no examples.")
     if kind is None:

@@ -1,4 +1,4 @@
-"""Batches by length: inputs of like length side by side, so that little of a batch is padding."""
+"""Batches by length: inputs of similar length together, so that little of a batch is padding."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 
 def by_length(lengths: Sequence[int] | NDArray[np.integer]) -> NDArray[np.intp]:
-    """Places in order of length; equal ones stay in their order, so that a run can be repeated."""
+    """Indices in order of length, equal ones in their order, so that runs are repeatable."""
     return np.argsort(np.asarray(lengths, dtype=np.int64), kind="stable")
 
 
 def length_batches(
     lengths: Sequence[int] | NDArray[np.integer], most_tokens: int
 ) -> Iterator[NDArray[np.intp]]:
-    """Places grouped by length, each group with at most `most_tokens` tokens once it is padded.
+    """Indices grouped by length, each group with at most `most_tokens` tokens after padding.
 
-    A text that is longer by itself is a group of its own.
+    A longer text is a group of its own.
     """
     sizes = np.asarray(lengths, dtype=np.int64)
     order = by_length(sizes)
@@ -36,14 +36,14 @@ def even_batches(
 ) -> list[NDArray[np.intp]]:
     """As few groups as `length_batches` needs, but about equally large, the longest texts first.
 
-    A group costs Python the same whatever it holds, and a GPU that was given little is done before
-    Python has the next one ready. Longest first finds out at once whether memory suffices.
+    A group of any size costs Python the same time, and a GPU finishes a small one before Python has
+    the next ready. Longest first shows at once whether memory suffices.
     """
     sizes = np.asarray(lengths, dtype=np.int64)
     order = by_length(-sizes)
     widths: list[int] = sizes[order].tolist()
     fewest = len(_starts(widths, most_tokens))
-    low, high = 1, most_tokens  # the limit is lowered until one group more would be needed
+    low, high = 1, most_tokens  # lower the limit until one more group would be needed
     while low < high:
         limit = (low + high) // 2
         if len(_starts(widths, limit)) > fewest:
@@ -64,5 +64,5 @@ def _starts(widths: Sequence[int], most: int) -> list[int]:
 
 
 def text_lengths(texts: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
-    """Lengths in characters, a pair's taken together: what is known before anything is encoded."""
+    """Lengths in characters, of a pair together, known before encoding."""
     return [len(text) + len(pair or "") for text, pair in zip(texts, pairs, strict=True)]

@@ -1,9 +1,9 @@
-"""Conversations and documents as one text, and where each of them stands in it.
+"""Conversations and documents as one text, with their positions in it.
 
 A model's chat template turns messages into the text the model was trained on. It may trim them,
-reorder them, or put documents wherever it likes. So the template is run twice: once on the
-messages, and once on placeholders. What stands around the placeholders is the template's own, and
-what stands between it in the first text is a message or a document, character by character.
+reorder them, and put documents anywhere. So the template runs twice: once on the messages, and once
+on placeholders. The text around the placeholders is the template's own; the rest of the first text
+is messages and documents, character by character.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What the model reads, with the spans in it."""
+    """The model's input text, with its spans."""
 
     text: str
     spans: tuple[Span, ...]
@@ -51,7 +51,7 @@ class Rendered:
         return tuple(span for span in self.spans if span.of == kind)
 
     def answered(self, answer: str) -> Rendered:
-        """The same with the assistant's answer after it."""
+        """The text with the assistant's answer after it."""
         text, spans = self.text + answer, list(self.spans)
         _add(spans, text, Span("answer", "answer", len(self.text), len(text)))
         return Rendered(text, tuple(spans), self.template)
@@ -69,14 +69,14 @@ def render(
     Parameters
     ----------
     tokenizer
-        The model's, with its chat template; a plain layout is used where it has none.
+        The model's, with its chat template; without one, a plain layout is used.
     messages
         A list of `{"role": …, "content": …}`, or one question.
     documents
         Texts, or `{"title": …, "text": …}`, or titles with texts. They go where the template puts
-        documents, and otherwise numbered before the last message of the user.
+        documents, or, numbered, before the user's last message.
     answer
-        What the assistant said. It follows the prompt as it is.
+        The assistant's answer. It follows the prompt unchanged.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def render(
 
 
 def document_names(documents: Sequence[tuple[str, str]]) -> list[str]:
-    """A name for each document (title, text): its title where no other span is called so."""
+    """A name for each document (title, text): its title if no other span has it."""
     taken = Counter(title for title, _ in documents)
     return [
         title
@@ -132,20 +132,20 @@ def document_names(documents: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def sentences(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a stretch of text stand."""
+    """The positions of the sentences in a text."""
     for match in SENTENCE.finditer(text, start, len(text) if stop is None else stop):
         if match.end() > match.start():
             yield match.start(), match.end()
 
 
 def paragraphs(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where the paragraphs of a stretch of text stand: what blank lines separate."""
+    """The positions of the paragraphs in a text, separated by blank lines."""
     for match in PARAGRAPH.finditer(text[: len(text) if stop is None else stop], start):
         yield match.start(), match.end()
 
 
 class _Units:
-    """Texts that a template is given, each under a placeholder of its own."""
+    """A template's texts, each with its own placeholder."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -175,7 +175,7 @@ def _content(own: str, documents: Sequence[tuple[str, str]]) -> _Content:
 
 
 def _within(start: int, stop: int, cut: int, first: int, end: int) -> tuple[int, int]:
-    """Of a unit that stands at start … stop less `cut` characters at its left, a part of it."""
+    """A part of a unit at start … stop, which lost `cut` characters at its left."""
     low = min(max(start, start + first - cut), stop)
     return low, min(max(low, start + end - cut), stop)
 
@@ -258,7 +258,7 @@ def _applied(
             tokenize=False,
             add_generation_prompt=True,
         )
-    except Exception as error:  # a template is a program of its own, and raises what it likes
+    except Exception as error:  # a template is a program and may raise anything
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise BadInput(
             f"The model's chat template refuses these messages ({said[0][:160]}); change their "
@@ -270,7 +270,7 @@ Found = dict[str, tuple[int, int, int]]  # start, stop, characters lost at the l
 
 
 def _aligned(text: str, skeleton: str, units: _Units) -> Found:
-    """Where each unit stands in the text: what fills the placeholders of the skeleton."""
+    """The position of each unit in the text: what fills the skeleton's placeholders."""
     pieces = re.split(f"({OPEN}[0-9]+{CLOSE})", skeleton)
     found = _matched(text, 0, pieces, 0, units)
     if found is None:
@@ -282,7 +282,7 @@ def _aligned(text: str, skeleton: str, units: _Units) -> Found:
 
 
 def _matched(text: str, at: int, pieces: list[str], number: int, units: _Units) -> Found | None:
-    """Try every way in which a template may trim a unit; what follows it decides."""
+    """Try every way in which a template may trim a unit; the text after it decides."""
     while number < len(pieces) and pieces[number] not in units.texts:
         if not text.startswith(pieces[number], at):
             return None

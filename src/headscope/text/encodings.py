@@ -21,7 +21,7 @@ class Encodings:
     ids: NDArray[np.int64]
     sentence: NDArray[np.int8]  # -1 for special tokens
     spans: NDArray[np.int32]  # n × 2, characters of the sentence; undefined for special tokens
-    types: NDArray[np.int64] | None  # token types, where the model has them
+    types: NDArray[np.int64] | None  # token types, if the model has them
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -37,7 +37,7 @@ def encode(
     limit: int | None = None,
     add_special_tokens: bool = True,
 ) -> Encodings:
-    """Texts or pairs of texts, truncated to `limit` tokens where one is given."""
+    """Encode texts or pairs of texts, truncated to `limit` tokens if given."""
     way = _encode_batch if tokenizer.is_fast else _encode_singly
     return way(tokenizer, firsts, seconds, limit, add_special_tokens)
 
@@ -45,7 +45,7 @@ def encode(
 def token_spans(
     tokenizer: Any, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """How many tokens a fast tokenizer makes of each text, and the spans of all in a row."""
+    """The number of tokens of each text by a fast tokenizer, and the spans of all in a row."""
     read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
     offsets = [one.offsets for one in read.encodings]
     counts = np.fromiter(map(len, offsets), np.int64, len(offsets))
@@ -54,7 +54,7 @@ def token_spans(
 
 
 def token_counts(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
-    """How many tokens a tokenizer makes of each text, without special ones."""
+    """The number of tokens of each text, without special ones."""
     read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
     return np.fromiter(map(len, read["input_ids"]), np.int64, len(texts))
 
@@ -110,7 +110,7 @@ def _encode_singly(
     limit: int | None,
     add_special_tokens: bool,
 ) -> Encodings:
-    """With a tokenizer written in Python, which gives no spans: they are searched for."""
+    """With a tokenizer written in Python, which gives no spans, so they are searched for."""
     ids: list[list[int]] = []
     placed: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
     types: list[list[int] | None] = []
@@ -152,7 +152,7 @@ def search(
     for at, (token, label, token_id) in enumerate(zip(spelled, labels, ids, strict=True)):
         if token_id in special:
             written = texts[number].find(token, reached)
-            if written >= 0:  # somebody wrote it in the text
+            if written >= 0:  # it occurs in the text itself
                 reached = written + len(token)
             elif at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
                 number, reached = number + 1, 0
@@ -163,7 +163,7 @@ def search(
         if start >= 0:
             reached = start + len(spelled_out)
             spans[at] = start, reached
-        else:  # part of a character, or unknown: the next token is searched for from here again
+        else:  # part of a character, or unknown: search for the next token from here
             start = min(reached, max(len(text) - 1, 0))
             spans[at] = start, min(start + 1, len(text))
         sentence[at] = number

@@ -13,10 +13,10 @@ from headscope.text.words import word_spans, words_of_spans
 
 
 def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
-    """Each token's span is what it adds to the decoded text.
+    """Tokens from ids; each token's span is what it adds to the decoded text.
 
-    Tokenising the decoded text again may cut it differently than the model did, so the ids stay
-    and the text is grown one token at a time.
+    Tokenising the decoded text again may give other tokens, so the ids stay and the text is built
+    one token at a time.
     """
     numbers = np.array(ids, dtype=np.int64)
     vocabulary = Vocabulary(tokenizer, numbers)
@@ -46,7 +46,7 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
 
 
 def _runs(classes: NDArray[np.int8]) -> list[list[int]]:
-    """Positions of tokens between special ones; no word reaches across a special token."""
+    """Runs of tokens between special ones; no word crosses a special token."""
     runs: list[list[int]] = [[]]
     for place, kind in enumerate(classes):
         if kind >= TokenClass.PUNCTUATION:
@@ -57,7 +57,7 @@ def _runs(classes: NDArray[np.int8]) -> list[list[int]]:
 
 
 def _grown(tokenizer: Any, ids: list[int]) -> tuple[NDArray[np.int32], str]:
-    """The text some tokens make, and the span each adds to it."""
+    """The text of some tokens, and each token's span in it."""
     spans = np.zeros((len(ids), 2), dtype=np.int32)
     text = ""
     for place in range(len(ids)):
@@ -67,7 +67,7 @@ def _grown(tokenizer: Any, ids: list[int]) -> tuple[NDArray[np.int32], str]:
             start += 1
         spans[place] = start, len(grown)
         text = grown
-    # a cut character may have been longer than what it became
+    # a cut character may be longer than its replacement
     return np.minimum(spans, len(text)), text
 
 

@@ -1,6 +1,6 @@
 """How tokenizers spell: word boundary marks, bytes shown as letters, special brackets.
 
-Nothing here asks which tokenizer it is; the marks themselves tell.
+Only the marks matter, not which tokenizer it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 class TokenClass(IntEnum):
-    """What a token is, as far as statistics care."""
+    """The classes of tokens for statistics."""
 
     CLS = 0
     SEP = 1
@@ -31,7 +31,7 @@ _BOUNDARIES = ("Ġ", "▁", "Ċ")
 _BYTE_MARKS = ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")
 _BYTES = re.compile(r"(?:\\x[0-9a-f]{2})+")
 _SPACE = "␣"
-SPACES = (_SPACE, "▁")  # labels of tokens that are nothing but space
+SPACES = (_SPACE, "▁")  # labels of tokens that are only space
 _CLS = {"[CLS]", "<s>", "<cls>", "<|begin_of_text|>", "<bos>", "<|startoftext|>"}
 _SEP = {"[SEP]", "</s>", "<sep>", "<|endoftext|>", "<|eot_id|>", "<eos>", "<|im_end|>"}
 _SPECIAL = {"[PAD]", "<pad>", "[MASK]", "<mask>", "<|im_start|>"}
@@ -39,7 +39,7 @@ _SPECIAL = {"[PAD]", "<pad>", "[MASK]", "<mask>", "<|im_start|>"}
 
 @lru_cache(maxsize=1)
 def _letters_to_bytes() -> dict[str, int]:
-    """Byte-level vocabularies show every byte as a printable letter; this undoes it."""
+    """The bytes behind letters: byte-level vocabularies show every byte as a printable letter."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {chr(byte): byte for byte in printable}
     shifted = [byte for byte in range(256) if byte not in set(printable)]
@@ -56,9 +56,9 @@ def spells_bytes(tokenizer: Any) -> bool:
 
 
 def readable(token: str, of_bytes: bool | None = None) -> str:
-    """The token as a person would write it; `##` is kept, it says "goes on".
+    """The token as a person would write it; `##` stays, because it marks a continuation.
 
-    `of_bytes` says whether the vocabulary shows bytes as letters; None guesses from the token.
+    `of_bytes`: whether the vocabulary shows bytes as letters; None guesses from the token.
     """
     if token.startswith("▁"):
         return token[1:] or "▁"
@@ -77,8 +77,8 @@ def readable(token: str, of_bytes: bool | None = None) -> str:
 
 
 def joined(labels: Sequence[str]) -> str:
-    """The word that pieces spell, given as `readable` shows them: without the space before it, and
-    the parts of a letter that was cut put together."""
+    """The word that pieces spell, from `readable` pieces: without the space before it, and with cut
+    letters rejoined."""
     if len(labels) == 1 and "\\" not in labels[0]:
         return labels[0]
     pieces = [*labels[:1], *(label.removeprefix("##") for label in labels[1:])]
@@ -97,7 +97,7 @@ def _letters(shown: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Control characters and blanks made visible, so that no token is an empty label."""
+    """The text with visible control characters and blanks, so that no label is empty."""
     shown = text.replace("\n", "⏎").replace("\t", "⇥").replace("\r", "␍")
     return "".join(
         letter if unicodedata.category(letter) not in ("Cc", "Cs") else f"\\x{ord(letter):02x}"
@@ -106,7 +106,7 @@ def visible(text: str) -> str:
 
 
 def bare(token: str) -> str:
-    """The token without any mark of where its word begins."""
+    """The token without word boundary marks."""
     for mark in _BOUNDARIES:
         if token.startswith(mark) and len(token) > 1:
             token = token[1:]
@@ -114,7 +114,7 @@ def bare(token: str) -> str:
 
 
 def is_punctuation(token: str) -> bool:
-    """Only punctuation and symbols (an emoji is neither)."""
+    """Whether it has only punctuation and symbols (an emoji is neither)."""
     text = bare(token).strip()
     return bool(text) and all(unicodedata.category(letter)[0] == "P" for letter in text)
 
@@ -132,7 +132,7 @@ def class_by_spelling(token: str) -> TokenClass:
 def word_numbers(
     text: Sequence[str], classes: NDArray[np.int8], segments: NDArray[np.int8]
 ) -> NDArray[np.int32]:
-    """Words told from the spelling alone: `##` goes on, `Ġ` and `▁` begin."""
+    """Word numbers by spelling alone: `##` continues a word, `Ġ` and `▁` begin one."""
     marked = any(token.startswith(("Ġ", "▁")) for token in text)
     numbers = np.full(len(text), -1, dtype=np.int32)
     word = -1
@@ -152,7 +152,7 @@ def word_numbers(
 # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
 _EITHER = max(TokenClass) + 1
 
-_readable = lru_cache(maxsize=2**18)(readable)  # about one vocabulary
+_readable = lru_cache(maxsize=2**18)(readable)  # holds about one vocabulary
 _is_punctuation = lru_cache(maxsize=2**18)(is_punctuation)
 
 
@@ -200,7 +200,7 @@ def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 def stored_classes(tokenizer: Any, ids: list[int], labels: Sequence[str]) -> list[int]:
-    """The class of each token wherever it stands; 5 where that depends on its position."""
+    """The class of each token; 5 if it depends on the position."""
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id}
     endings = {tokenizer.sep_token_id, tokenizer.eos_token_id}

@@ -1,7 +1,7 @@
-"""Tokenising what a decoder reads: some tokenizers treat it unlike what the encoder reads.
+"""Tokenising a decoder's text, which some tokenizers treat differently from the encoder's.
 
-Marian has a vocabulary for each language; mBART, NLLB and M2M put the target language's code
-where the source language's stood.
+Marian has a vocabulary for each language; mBART, NLLB and M2M replace the source language's code by
+the target language's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headscope.interrupts import stopped_safely
 
 @contextlib.contextmanager
 def as_target(tokenizer: Any) -> Generator[None]:
-    """The tokenizer as `tokenizer(text_target=…)` uses it, for the length of a block."""
+    """The tokenizer in the mode of `tokenizer(text_target=…)` while the block runs."""
     switch: Any = getattr(tokenizer, "_switch_to_target_mode", None)
     if switch is None:
         yield
@@ -24,7 +24,7 @@ def as_target(tokenizer: Any) -> Generator[None]:
     _check_language(tokenizer)
     with stopped_safely():
         before = tokenizer._in_target_context_manager
-        tokenizer._in_target_context_manager = True  # a call for a text would switch back
+        tokenizer._in_target_context_manager = True  # a call for a source text would switch back
         try:
             switch()
             yield
@@ -34,7 +34,7 @@ def as_target(tokenizer: Any) -> Generator[None]:
 
 
 def language_token(tokenizer: Any) -> int | None:
-    """The code of the target language, which such models are made to write first."""
+    """The code of the target language, which such models must write first."""
     language = getattr(tokenizer, "tgt_lang", None)
     if language is None or not hasattr(tokenizer, "_switch_to_target_mode"):
         return None
@@ -44,7 +44,7 @@ def language_token(tokenizer: Any) -> int | None:
 
 
 def _check_language(tokenizer: Any) -> None:
-    """Without one, transformers would take the target to be in the source language."""
+    """Raise an error without a target language: transformers would use the source language."""
     if hasattr(tokenizer, "tgt_lang") and tokenizer.tgt_lang is None:
         source = getattr(tokenizer, "src_lang", None)
         raise BadInput(

@@ -28,7 +28,7 @@ Text = str | Sequence[str]  # a string, or a list of words
 class Batch:
     """Model inputs padded on the right, and the tokens of each text without the padding."""
 
-    inputs: dict[str, Tensor]  # input_ids, attention_mask, token_type_ids where the model has them
+    inputs: dict[str, Tensor]  # input_ids, attention_mask, token_type_ids if the model has them
     tokens: list[Tokens]
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class _Texts:
-    """A text and its second sentence as strings, with their words where they came as lists."""
+    """A text and its second sentence as strings, with their words if they were lists."""
 
     first: str
     second: str | None
@@ -55,7 +55,7 @@ class _Texts:
 def split_pairs(
     texts: Any, pairs: Sequence[Text | None] | None
 ) -> tuple[list[Text], list[Text | None]]:
-    """First and second sentences; a tuple of two texts is a pair, wherever texts are taken."""
+    """First and second sentences; a tuple of two texts is a pair everywhere."""
     if isinstance(texts, str):
         raise BadInput("Give a list of texts; for one text use scope.read(text).")
     if not isinstance(texts, Iterable):
@@ -82,7 +82,7 @@ def split_pairs(
 
 
 def need_one_text(text: object) -> None:
-    """Refuse a list of texts where one text, or the list of its words, is meant."""
+    """Raise an error for a list of texts instead of one text or its list of words."""
     if not isinstance(text, list) or len(text) < 2:  # pyright: ignore[reportUnknownArgumentType]
         return
     if all(isinstance(one, str) and len(one.split()) > 1 for one in text):  # pyright: ignore
@@ -159,9 +159,9 @@ def _check(lengths: NDArray[np.int64], most: int | None) -> None:
 def _all_texts(
     texts: Sequence[Text], pairs: Sequence[Text | None]
 ) -> tuple[list[_Texts], BadInput | None]:
-    """The texts up to the first that cannot be read, and why it cannot.
+    """The texts up to the first unreadable one, and its error.
 
-    Texts before it may turn out too long; then theirs is the first fault, and the one to tell.
+    An earlier text may turn out too long; then that is the first error to raise.
     """
     given: list[_Texts] = []
     for text, pair in zip(texts, pairs, strict=True):
@@ -181,11 +181,11 @@ def _texts_of(text: Text, pair: Text | None) -> _Texts:
 
 
 def _as_string(text: Text) -> tuple[str, Spans | None]:
-    """A text, and its words as spans when it came as a list of words."""
+    """A text, and its words as spans if it was a list of words."""
     if isinstance(text, str):
         need_whole_characters(text, "the text")
         return text, None
-    is_frame = hasattr(text, "columns")  # whose items are the names of its columns
+    is_frame = hasattr(text, "columns")  # iterating gives its column names
     if isinstance(text, bytes | Mapping) or not hasattr(text, "__iter__") or is_frame:
         raise BadInput(
             f"A text is a string or a list of words, and this is {_described(text)}; "
@@ -257,7 +257,7 @@ def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> li
 
 
 def _unknown_as_written(tokens: Tokens, unknown: int | None) -> Tokens:
-    """An unknown token is labelled with the text that it stands for."""
+    """Label an unknown token with its text."""
     at = np.flatnonzero((tokens.ids == unknown) & (tokens.spans[:, 0] >= 0))
     if not len(at):
         return tokens

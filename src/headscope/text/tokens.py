@@ -1,4 +1,4 @@
-"""Tokens of one input, and where they stand: characters, words, sentences, classes."""
+"""Tokens of one input, with their characters, words, sentences and classes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The tokens a model reads, one entry each; padding is never among them."""
+    """The tokens a model reads, one entry each, without padding."""
 
     spellings: tuple[str, ...]  # as the vocabulary spells them
-    labels: tuple[str, ...]  # as people read them
-    ids: NDArray[np.int64]  # of the vocabulary; below -1: one for each spelling; -1: not known
+    labels: tuple[str, ...]  # for display
+    ids: NDArray[np.int64]  # of the vocabulary; below -1: one for each spelling; -1: unknown
     classes: NDArray[np.int8]  # TokenClass
     segments: NDArray[np.int8]  # 0 for sentence A and its specials, 1 for sentence B
     word_ids: NDArray[np.int32]  # word number through all sentences, -1 for specials
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
-    texts: tuple[str, ...] = ()  # what was given to read: one, or sentence A and B
+    texts: tuple[str, ...] = ()  # the input texts: one, or sentences A and B
     word_texts: tuple[str, ...] = ()
     positions: Positions | None = None  # in a picture or a sound
 
@@ -38,7 +38,7 @@ class Tokens:
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
-        """True where a token goes on with the word of the token before it."""
+        """True if a token continues the word of the token before it."""
         return continued(self.word_ids)
 
     @property
@@ -54,9 +54,9 @@ class Tokens:
 
     @cached_property
     def is_truncated(self) -> bool:
-        """Whether a text goes on after the last of its tokens."""
+        """Whether a text continues after its last token."""
         end = len(self.word_ids)
-        for number in range(len(self.texts) - 1, -1, -1):  # sentences stand in order
+        for number in range(len(self.texts) - 1, -1, -1):  # sentences are in order
             start = int(np.searchsorted(self.segments, number))
             last = end - 1
             while last >= start and self.word_ids[last] < 0:
@@ -76,16 +76,16 @@ class Tokens:
 
     @property
     def comparable_ids(self) -> NDArray[np.int64]:
-        """Numbers that are equal where tokens are: tokens nobody knows are never the same."""
+        """Numbers that are equal for equal tokens; unknown tokens are never equal."""
         return np.where(self.ids == -1, -(2**29) - np.arange(len(self)), self.ids)
 
     def with_ids(self, ids: Sequence[int]) -> Tokens:
-        """The same tokens, with their numbers in the vocabulary."""
+        """The tokens with these ids."""
         return dataclasses.replace(self, ids=np.array(ids, dtype=np.int64))
 
     @staticmethod
     def plain(text: list[str] | tuple[str, ...], sentence_b_start: int | None = None) -> Tokens:
-        """Tokens known by their strings alone, as BertViz users hold them."""
+        """Tokens from strings alone, as in BertViz."""
         n = len(text)
         segments = np.zeros(n, dtype=np.int8)
         if sentence_b_start is not None:
@@ -103,7 +103,7 @@ class Tokens:
 
 
 def continued(word_ids: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True where a word's number is that of the token before, along the last axis."""
+    """True if a word's number equals the one before, along the last axis."""
     same = np.zeros(word_ids.shape, dtype=bool)
     same[..., 1:] = (word_ids[..., 1:] == word_ids[..., :-1]) & (word_ids[..., 1:] >= 0)
     return same

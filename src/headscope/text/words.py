@@ -1,7 +1,8 @@
 """Words of texts as character spans, for any script and without any tokenizer.
 
-Letters, digits and marks hold together, an apostrophe between letters too; each punctuation
-mark, symbol and ideograph stands alone; joiners and modifiers stay with what they change.
+Letters, digits and marks form one word, also with an apostrophe between letters; each punctuation
+mark, symbol and ideograph is a word of its own; joiners and modifiers stay with the character
+before them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF), (0x3040, 
 
 Spans = list[tuple[int, int]]
 
-# what a character is; UNMET until a text has it, so that importing costs nothing
+# each character's class; UNMET until a text has it, so that importing is quick
 _UNMET, _SPACE, _MARK, _LETTER, _ALPHABETIC, _APOSTROPHE, _ALONE = 0, 1, 2, 4, 8, 16, 32
 _SORTS = np.zeros(0x110000, dtype=np.uint8)
 
@@ -27,7 +28,7 @@ class Characters:
     """The characters of many texts in a row, a blank before and after each text."""
 
     def __init__(self, texts: Sequence[str], given: Sequence[Spans | None] = ()) -> None:
-        """`given` holds the words of the texts whose words are known already."""
+        """`given` holds the words of texts with known words."""
         self._text, self._given = f" {' '.join(texts)} ", dict(enumerate(given))
         self._points = np.frombuffer(
             self._text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32
@@ -37,7 +38,7 @@ class Characters:
         self._sorts = _sorts(self._points)
         self._blank = (self._sorts & _SPACE) > 0
         begins = self._word_begins()
-        # a word ends where a blank or the next word follows a character that is no blank
+        # a word ends where a blank or the next word follows a non-blank character
         ends = np.zeros(len(begins), dtype=np.int32)
         ends[1:] = ~self._blank[:-1] & (self._blank[1:] | begins[1:])
         self._firsts, self._lasts = np.flatnonzero(begins), np.flatnonzero(ends)
@@ -61,7 +62,7 @@ class Characters:
         if not mark.any():
             goes_on[1:] = letter[1:] & letter[:-1]
         else:
-            # marks are looked through to what they change, though not beyond the text's first
+            # marks take the class of the character they modify, within the text
             held = ~mark
             held[self._starts] = True
             holder = np.maximum.accumulate(np.where(held, np.arange(len(held)), 0))
@@ -80,7 +81,7 @@ class Characters:
         leading = np.flatnonzero(self._blank[at] & (starts < last))
         if len(leading):
             letters = np.flatnonzero(~self._blank)
-            # a blank after the last letter of all has no letter to move to
+            # a blank after the very last letter has no letter to move to
             letters = np.append(letters, len(self._blank))
             next_letter = letters[np.searchsorted(letters, at[leading])] - at[leading]
             spans = spans.copy()
@@ -88,9 +89,9 @@ class Characters:
         return spans
 
     def words_at(self, text: NDArray[np.int64], places: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The word in which each place of the texts numbered `text` lies; -1 without words.
+        """The word at each position of the texts numbered `text`; -1 without words.
 
-        A place among blanks belongs to the word after them, or to the last.
+        A position among blanks belongs to the word after them, or to the last.
         """
         start = self._starts[text]
         number = self._ended[start + places] - self._ended[start - 1]
@@ -121,7 +122,7 @@ def word_spans(text: str) -> Spans:
 
 
 def words_of_spans(spans: NDArray[np.int32], words: Spans, first: int) -> NDArray[np.int32]:
-    """For each token span the number of the word it lies in, counted from `first`; -1 for none.
+    """For each token span the number of its word, counted from `first`; -1 for none.
 
     A token that covers several words belongs to the one it begins in; one that covers only
     blanks belongs to the word after it.

@@ -1,4 +1,4 @@
-"""Tokens as they stand in the text they were read from, with all that stands between them."""
+"""Tokens as spelled in their text, with everything between them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OPENING = ("(", "[", "{", "“", '"', "'")
 
 
 def written(tokens: Tokens) -> tuple[str, ...]:
-    """One string a token: joined, the strings of a sentence are its text up to the last token.
+    """One string per token: joined, a sentence's strings are its text up to the last token.
 
-    A special token stands for itself; of tokens that share a character the first has it; tokens
-    whose text is not known are spelled out, a space before each new word.
+    A special token is its own string; of tokens that share a character, the first has it; tokens
+    without a known text are spelled with a space before each new word.
     """
     found: list[str] = []
     sentence, reached = -1, 0

@@ -61,7 +61,7 @@ def same_words(one: Part, two: Part) -> bool:
 
 
 def overlap(one: Part, two: Part) -> Alike:
-    """Of two parts that read the same words: rows and columns are words, specials left out."""
+    """The likeness of two parts with the same words: rows and columns are words, no specials."""
     query, key = _words(one.query)[0].size, _words(one.key)[0].size
     heads = max(len(heads_of(one)), len(heads_of(two)))
     most = min(MOST_QUERIES, max(8, MOST_WEIGHTS // max(1, key * heads)))

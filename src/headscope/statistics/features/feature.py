@@ -67,7 +67,7 @@ class RankFeature(RowFeature):
 
 @dataclass(frozen=True)
 class EvennessFeature(RowFeature):
-    """How evenly rows lie on the query's own part of the text, in a form a kernel can make."""
+    """How uniform rows are on the query's own part of the text, computable by kernels."""
 
     own: Callable[[Grid, slice], Tensor] | None = None  # -> b tq s bool
 
@@ -122,7 +122,7 @@ def _largest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
 
 
 def at_offset(weights: Tensor, grid: Grid, queries: slice, offset: int) -> Tensor:
-    """b h tq: the weight from each query to the key `offset` tokens after it, 0 where none is."""
+    """b h tq: the weight from each query to the key `offset` tokens after it, or 0."""
     _, _, count, keys = weights.shape
     position = torch.arange(queries.start, queries.start + count, device=weights.device)
     position = position + grid.offset + offset

@@ -142,7 +142,7 @@ def kappa(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @cache
 def _basis(octave: int) -> _Basis:
-    """For rows of up to 2^octave keys, whose smoothed weights are at least 0.001 / 2^octave."""
+    """The basis for rows of up to 2^octave keys: smoothed weights from 0.001 / 2^octave on."""
     low = math.log(SMOOTHING) - octave * math.log(2)
     angles = np.pi * (np.arange(NODES) + 0.5) / NODES
     u = low / 2 - low / 2 * np.cos(angles)

@@ -21,7 +21,7 @@ MOST_ON_GPU = 2**27  # a GPU is faster in few large steps
 
 
 class Block:
-    """Some queries of a text, with the keys that any of them sees and what pairs of them are."""
+    """Some queries of a text, with the keys that any of them sees and their pair features."""
 
     def __init__(self, plan: Plan, queries: slice, keys: int) -> None:
         self.queries, self.keys = queries, keys

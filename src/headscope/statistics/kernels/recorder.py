@@ -62,7 +62,7 @@ class Recorder:
         return output
 
     def rebuilds(self, call: Call) -> bool:
-        """Whether this call's weights are made here, block by block, and not by the model."""
+        """Whether this call's weights are computed here in blocks instead of by the model."""
         return can_rebuild(call) and self._rebuildable(call)
 
     def record(self, call: Call, weights: Tensor) -> None:

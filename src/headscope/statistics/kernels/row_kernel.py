@@ -1,12 +1,11 @@
 """The GPU kernel of an atlas: all features of whole rows of weights in one pass.
 
-- keys and pairs of tokens: what a key is, and what two tokens are to each other, are bits of one
-  number per pair, the same for all heads and layers; a feature is the sum of the weights, or of
-  their squares, under its bit;
-- evenness within the query's own part of the text, and what dealing the weights out again gives;
-- rank correlations: one sort of a row serves every relation. Weights are sorted with their places
-  below them, so that ties keep the order of their places, and below these the relations' ranks; a
-  weight's own rank within a pool is how many of the pool lie before it.
+- keys and pairs of tokens: relations are bits of one number per pair, the same for all heads and
+  layers; a feature is the sum of the weights, or of their squares, under its bit;
+- uniformity within the query's own part of the text, and its null under permutation;
+- rank correlations: one sort of a row serves every relation. Weights are sorted with their
+  positions in lower bits, so that ties keep their order, and the relations' ranks below these; a
+  weight's own rank within a pool is the number of pool members before it.
 
 Rows that have a slot are also stored whole, for comparing heads. A row's results are gathered and
 stored together, because every store makes all threads of a tile wait.

@@ -62,7 +62,7 @@ def fits(call: Call, plan: Plan) -> bool:
 
 
 def _within_reach(call: Call) -> bool:
-    """The kernel counts a text's places in 32 bits; 131,072 tokens of 128 heads of 128 are more."""
+    """Whether 32-bit offsets suffice; not for 131,072 tokens of 128 heads of 128."""
     assert call.q is not None and call.k is not None and call.v is not None
     _, heads, queries, dim = call.q.shape
     ends = [tensor.shape[2] * tensor.stride(2) for tensor in (call.q, call.k, call.v)]

@@ -1,4 +1,4 @@
-"""Section 6, Fig. 6: heads arranged by how alike they attend."""
+"""Section 6, Fig. 6: heads arranged by similarity of attention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.studies.pieces import Section
 if TYPE_CHECKING:
     from headscope.runs import Run
 
-SEGMENTS = 200  # distances of all pairs of heads settle early
+SEGMENTS = 200  # distances between heads converge early
 
 
 def clusters(
@@ -28,7 +28,7 @@ def clusters(
     maps: Maps,
     named: dict[tuple[int, int], str],
 ) -> None:
-    """Two panels: what the heads do, and which layer they are in; then each head's texts."""
+    """Two panels, heads by behaviour and by layer; then each head's texts."""
     atlas = study_atlas(
         run, inputs.scope, inputs.text(), wanted(inputs.scope), segments="pairs", max_tokens=128,
         limit=min(inputs.segments, SEGMENTS), distances=True,
@@ -68,13 +68,13 @@ def clusters(
 
 
 def _axes(maps: Maps) -> dict[str, str]:
-    """Fig. 4 and Fig. 2 in one plane, where the model has a separator."""
+    """Fig. 4 and Fig. 2 in one plane, if the model has a separator."""
     there = "sep" in maps and not np.isnan(maps["sep"]).all()
     return {"x": "entropy", "y": "sep" if there else "self"}
 
 
 def _distances(rows: pd.DataFrame, kind: str) -> tuple[list[tuple[int, int]], Array]:
-    """The heads, and how unlike any two of them attend."""
+    """The heads, and the distances between them."""
     mine: Any = rows[rows["kind"] == kind]
     pairs = zip(mine["layer"], mine["head"], strict=True)
     heads = sorted({(int(layer), int(head)) for layer, head in pairs})

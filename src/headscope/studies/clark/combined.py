@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def probes(section: Section, inputs: ClarkInputs, run: Run) -> None:
-    """UAS of each probe beside the paper's, and the heads that carry the weight."""
+    """UAS of each probe beside the paper's, and the heads with the largest weights."""
     kept: dict[str, Any] = {}
 
     def compute() -> pd.DataFrame:

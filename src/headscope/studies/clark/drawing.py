@@ -1,4 +1,4 @@
-"""Lines over layers, and heads in the plane coloured by what they do."""
+"""Lines over layers, and heads in the plane coloured by behaviour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.figures.of_heads.named_points import name_points
 
 
 def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
-    """One line a curve, told apart by colour and dash."""
+    """One line per curve, with its own colour and dash."""
     dashes: list[object] = ["-", (0, (4, 2)), (0, (1, 1.5))]
     with style.drawing():
         figure = style.new_figure(3.6, 2.4)
@@ -38,8 +38,8 @@ def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Fig
 
 def heads_in_plane(
     positions: NDArray[np.float64],  # n 2
-    groups: Sequence[str],  # what each head is
-    names: Sequence[str],  # what to write beside it, "" for nothing
+    groups: Sequence[str],  # each head's group
+    names: Sequence[str],  # its label, "" for none
     title: str,
     heads: Sequence[str],  # which head it is
 ) -> Figure:

@@ -1,4 +1,4 @@
-"""Section 3.2, Fig. 3: how much the loss would change if attention did."""
+"""Section 3.2, Fig. 3: the gradient of the loss with respect to attention."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NAMES = {
     "gradient_punctuation": "grad_punct",
     "gradient_all": "grad_all",
 }
-SEGMENTS = 200  # a backward pass each; shapes settle long before the paper's thousand
+SEGMENTS = 200  # one backward pass each; curves converge long before the paper's thousand
 
 
 def gradients(section: Section, inputs: ClarkInputs, run: Run, kind: str) -> None:
-    """Curves over layers, each divided by its own mean: the paper states no unit."""
+    """Curves over layers, each divided by its mean, because the paper states no unit."""
 
     def compute() -> pd.DataFrame:
         from headscope.surveys.run import survey

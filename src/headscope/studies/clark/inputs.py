@@ -1,4 +1,4 @@
-"""What the study can work with here: data where it is given, the shipped sample elsewhere."""
+"""The study's inputs: the given data, or the shipped sample."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ PAPER_SEGMENTS = 1000
 
 @dataclass
 class ClarkInputs:
-    """A scope, a data folder and how much of it to use."""
+    """A scope, a data folder, and the limit."""
 
     scope: Scope
     data: Path | None
     limit: int | None  # of segments, sentences and documents alike; None: the paper's own
-    absent: list[str] = field(
-        default_factory=list[str]
-    )  # experiments that had no data of their own
+    absent: list[str] = field(default_factory=list[str])  # experiments without data
 
     @cached_property
     def segments(self) -> int:
@@ -88,7 +86,7 @@ class ClarkInputs:
 
 
 def printed(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table for the page: whole numbers whole, nothing where there is nothing."""
+    """A table for the page: whole numbers without decimals, NaN as an empty cell."""
     return frame.astype(object).where(frame.notna(), None)
 
 
@@ -99,6 +97,6 @@ def reference() -> dict[str, Any]:
 
 
 def at_same_depth(published: list[float], layers: int) -> NDArray[np.float64]:
-    """A line of BERT-base's twelve layers, read at the depths of a model with other layers."""
+    """A line over BERT-base's twelve layers, interpolated to another model's depth."""
     depth = (np.arange(len(published)) + 0.5) / len(published)
     return np.interp((np.arange(layers) + 0.5) / layers, depth, published)

@@ -31,7 +31,7 @@ def clark(
     limit: int | None,
     command: str | None,
 ) -> Report:
-    """The paper's experiments in order; what has no data of its own runs on the shipped sample."""
+    """The paper's experiments in order; those without data run on the shipped sample."""
     from headscope.errors import BadInput
     from headscope.probes.passes import self_attention
     from headscope.studies.clark import combined, reference_heads, surface, syntax

@@ -135,7 +135,7 @@ def _summary(name: str, table: Any, inputs: KovalevaInputs) -> list[dict[str, An
 
 
 def _sure(table: Any) -> Any:
-    """The edits whose difference survives correction, by name."""
+    """The edits with a significant difference after correction, by name."""
     rows = table[table["p_holm"] < 0.05].copy()
     rows.insert(0, "without", [_place(row) for row in rows.to_dict("records")])
     return rows[["without", "score", "difference", "low", "high", "p_holm", "p_bh"]]

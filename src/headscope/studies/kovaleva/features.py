@@ -1,4 +1,4 @@
-"""Sections 4.4 and 4.5: attention to kinds of words, between them, and from [CLS] at the end."""
+"""Sections 4.4 and 4.5: attention to kinds of words, between them, and from the last [CLS]."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _opening(report: Report, every: Any) -> None:
 
 
 def sentences(inputs: KovalevaInputs) -> tuple[str, Iterable[Sentence]] | None:
-    """Parsed sentences: a treebank's if it is there, else our sample through spaCy."""
+    """Parsed sentences: a treebank's if there is one, else the sample by spaCy."""
     from headscope.errors import HeadscopeError
 
     path = inputs.folder("ud_english_ewt", "en_ewt-ud-dev.conllu")

@@ -1,4 +1,4 @@
-"""What the study can work with here: data, fine-tuned models, the paper's numbers."""
+"""The study's inputs: data, fine-tuned models, the paper's numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAPER_LIMIT = 1000  # examples of a development set the paper analyses
 TASKS = ("MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI", "CoLA")
 
-# a few sentence pairs of our own, so that the short version of the study runs without data
+# a few sentence pairs, so that the short version of the study runs without data
 PAIRS = (
     ("The old bridge was closed after the storm.", "Nobody could cross the river on Monday."),
     ("She put the letter in the drawer and locked it.", "The letter was not on the table."),
@@ -53,7 +53,7 @@ class KovalevaInputs:
 
     @cached_property
     def tasks(self) -> dict[str, Task]:
-        """The development sets that are here, at most `limit` examples of each."""
+        """The available development sets, at most `limit` examples of each."""
         from headscope.errors import BadInput
         from headscope.tasks.glue import read_glue
 
@@ -70,7 +70,7 @@ class KovalevaInputs:
 
     @cached_property
     def tuned(self) -> dict[str, Scope]:
-        """The fine-tuned models that are here, for tasks whose data is here."""
+        """The available fine-tuned models, for tasks with data."""
         from headscope.reading import load
 
         found: dict[str, Scope] = {}
@@ -81,7 +81,7 @@ class KovalevaInputs:
         return found
 
     def folder(self, *parts: str) -> Path | None:
-        """A path in the data folder, if it is there."""
+        """A path in the data folder, if it exists."""
         if self.data is None:
             return None
         path = self.data.joinpath(*parts)
@@ -89,7 +89,7 @@ class KovalevaInputs:
 
     @property
     def texts(self) -> tuple[str, list[tuple[str, str]]]:
-        """Pairs of sentences to read where no task is needed, and what they are."""
+        """Sentence pairs for experiments without a task, and their name."""
         for name, task in self.tasks.items():
             if task.text_pairs is not None:
                 return f"{name}'s development set", list(
@@ -99,13 +99,13 @@ class KovalevaInputs:
 
     @cached_property
     def paper(self) -> dict[str, Any]:
-        """The paper's numbers; where they were read is said in the file."""
+        """The paper's numbers; the file names their source."""
         file = resources.files("headscope.studies.kovaleva") / "published.json"
         return json.loads(file.read_text(encoding="utf-8"))
 
 
 def how_to_supply(task: str) -> str:
-    """How the reader gets the model an experiment lacked."""
+    """How to supply the model that an experiment lacked."""
     return (
         f"`headscope finetune DATA/glue/{task} --model MODEL -o DATA/finetuned/{task}` makes the "
         "model that is missing; the study finds it there."

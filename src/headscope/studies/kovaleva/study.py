@@ -31,10 +31,10 @@ def kovaleva(
     command: str | None,
     finetuned: Mapping[str, Any] | None = None,
 ) -> Report:
-    """The paper's experiments in order; what cannot run here is listed with what it lacks.
+    """The paper's experiments in order; those that cannot run are listed with what they lack.
 
-    `finetuned` gives scopes or folders of models fine-tuned from this one, by task; without it
-    they are looked for in the data folder, `finetuned/RTE` and so on.
+    `finetuned` gives scopes or folders of models fine-tuned from this one, by task; the default is
+    the data folder's `finetuned/RTE` and so on.
     """
     from headscope.errors import BadInput
     from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned

@@ -1,4 +1,4 @@
-"""Section 4.3: what fine-tuning is worth (Table 1) and which maps it changes (Fig. 5)."""
+"""Section 4.3: the gain from fine-tuning (Table 1) and the maps it changes (Fig. 5)."""
 
 from __future__ import annotations
 

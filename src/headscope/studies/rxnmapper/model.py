@@ -20,7 +20,7 @@ WEIGHTS = "rxnmapper/models/transformers/albert_heads_8_uspto_all_1310k"
 
 def open_model(model: str | None, device: str | None = None, *rest: Any) -> Scope:
     """Open a folder with the weights and vocab.txt, or an unpacked wheel of rxnmapper."""
-    del rest  # the model is small: neither precision nor foreign code is asked for
+    del rest  # the model is small and needs no options
     if model is None:
         raise BadInput(
             "The study reads RXNMapper's weights; unpack the wheel rxnmapper==0.4.3 and give its "

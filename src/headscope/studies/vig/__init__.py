@@ -1,1 +1,1 @@
-"""What the study of the seven patterns is made of."""
+"""The parts of the study of the seven patterns."""

@@ -1,4 +1,4 @@
-"""The posts' claims beside what was found."""
+"""The posts' claims beside the study's results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEADY = 0.5
 
 
 def claims(found: Findings) -> pd.DataFrame:
-    """claim, published, here, agrees; a claim that cannot be put to this model is left out."""
+    """claim, published, here, agrees; claims that cannot be tested on this model are left out."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -43,7 +43,7 @@ def claims(found: Findings) -> pd.DataFrame:
     for add in (_separator_disrupts, _siblings, _neuron_counts, _segments, _positions):
         try:
             rows += add(found)
-        except HeadscopeError:  # the claim asks for something this model or its q and k lack
+        except HeadscopeError:  # the claim needs something that this model lacks
             continue
     return pd.DataFrame(rows, columns=["claim", "published", "here", "agrees"])
 

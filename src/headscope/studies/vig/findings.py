@@ -1,4 +1,4 @@
-"""What the study found, gathered once so that every section speaks of the same numbers."""
+"""The study's findings, computed once so that all sections have the same numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Findings:
-    """The scope, its heads' scores, and readings to show them on."""
+    """The scope, its heads' scores, and readings for the views."""
 
     scope: Scope
     corpus: Corpus
@@ -58,7 +58,7 @@ class Findings:
     def _clearest(self, name: str) -> tuple[Reading, float] | None:
         layer, head = self.best(name)
         pattern = self.pattern(name)
-        if pattern.needs_likeness:  # predictions are measured on a sample, not text by text
+        if pattern.needs_likeness:  # predictions are measured on a sample, not per text
             return None
         scored = [(head_score(one, layer, head, pattern), one) for one in self.examples]
         defined = [(score, one) for score, one in scored if score == score]

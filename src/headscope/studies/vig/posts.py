@@ -1,4 +1,4 @@
-"""The seven patterns of the two posts, and what the posts say of bert-base-uncased."""
+"""The seven patterns of the two posts, and their claims about bert-base-uncased."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SOURCE = (
 
 
 class PostPattern(NamedTuple):
-    """One section of the report: the scores that stand for a pattern of the posts."""
+    """One section of the report: the scores for a pattern of the posts."""
 
     title: str
-    said: str  # what the posts say, in our words
+    said: str  # the posts' claim, paraphrased
     scores: tuple[str, ...]  # patterns that measure it, the leading one first
     head: str | None  # the head the posts show, layer-head from 0
 

@@ -1,4 +1,4 @@
-"""One section per pattern: the best heads, seen and explained."""
+"""One section per pattern: the best heads, shown and explained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POSITION_TEXTS = 12
 
 
 def pattern_section(report: Report, found: Findings, post: PostPattern) -> None:
-    """Scores, head views, and the neuron-level reason of one pattern."""
+    """Scores, head views, and the neuron-level explanation of one pattern."""
     section = report.section(post.title, post.said)
     measured = [name for name in post.scores if name in found.measured]
     for name in post.scores:
@@ -134,7 +134,7 @@ def _neurons(section: Section, name: str, reason: Any, reading: Reading) -> None
 
 
 def _mechanism(found: Findings, name: str, layer: int, head: int) -> str:
-    """The posts' own explanation of a pattern, put to the test."""
+    """A test of the posts' own explanation of a pattern."""
     try:
         if name in ("delimiter", "sink"):
             matching = separator_matching(found.post, layer, head, name)

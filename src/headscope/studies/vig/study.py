@@ -42,8 +42,8 @@ def vig(
 ) -> Report:
     """The seven patterns of Vig (2018, 2019) on any model, down to the neurons.
 
-    `data` is a folder with `wikitext/` or a text file; without it the study reads sentence pairs
-    that come with headscope. `limit` is the number of sentence pairs, 200 if left out.
+    `data` is a folder with `wikitext/` or a text file; without it the study reads headscope's own
+    sentence pairs. `limit` is the number of sentence pairs, 200 if left out.
     """
     from headscope.studies.vig.claims import claims
     from headscope.studies.vig.posts import LOOKING_BACK, SEVEN, SOURCE

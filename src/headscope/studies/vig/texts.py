@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SENTENCE_A = "I went to the store."
 SENTENCE_B = "At the store, I bought fresh strawberries."
 LONGEST = 96  # tokens of a corpus pair
-USUAL = 200  # pairs, when the corpus has as many
+USUAL = 200  # default number of pairs
 
 Pair = tuple[str, str]
 
@@ -39,7 +39,7 @@ def corpus(scope: Scope, data: str | Path | None, limit: int | None) -> Corpus:
 
 
 def texts_for(scope: Scope, pairs: list[Pair]) -> list[str | Pair]:
-    """Pairs as the model reads them: a model that only looks back reads them as one text."""
+    """Pairs as the model reads them: a causal model reads them as one text."""
     return [f"{a} {b}" for a, b in pairs] if scope.causal else list(pairs)
 
 

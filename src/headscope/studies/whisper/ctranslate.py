@@ -1,4 +1,4 @@
-"""Whisper as faster-whisper keeps it: CTranslate2's model.bin, with a tokenizer.json beside it."""
+"""Whisper in faster-whisper's format: CTranslate2's model.bin, with a tokenizer.json beside it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _kind(name: str) -> str:
 def _projections(
     of: str, number: int, array: NDArray[Any], width: int
 ) -> list[tuple[str, NDArray[Any]]]:
-    """Queries, keys and values lie in one array, or keys and values where queries are apart."""
+    """Split an array of queries, keys and values, or of keys and values."""
     last = 1 if of == "self_attention" else 2
     if number == last:
         return [("out_proj", array)]

@@ -114,7 +114,7 @@ def english_tokenizer(path: Path) -> Any:
 
 
 def _halves(ranks: dict[bytes, int], piece: bytes) -> tuple[bytes, bytes]:
-    """The two pieces that were merged last: byte pairs are joined by rank, the piece's left out."""
+    """The two pieces that were merged last: merge byte pairs by rank, without the piece's own."""
     parts = [bytes([byte]) for byte in piece]
     most = ranks[piece]
     while len(parts) > 2:

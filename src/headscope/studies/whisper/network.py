@@ -1,4 +1,4 @@
-"""A Whisper of transformers from weights that another format keeps."""
+"""A Whisper of transformers from weights in another format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def network(state: dict[str, Tensor], encoder_heads: int, heads: int, end: int, start: int) -> Any:
-    """A Whisper of transformers with these weights, whose shapes tell its sizes."""
+    """A Whisper of transformers with these weights; its sizes come from their shapes."""
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     def layers(part: str) -> int:

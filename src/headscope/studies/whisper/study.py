@@ -1,4 +1,4 @@
-"""Whisper's alignment heads: all cross heads ranked by how well they time words."""
+"""Whisper's alignment heads: all cross heads ranked by their timing of words."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def whisper(
 
 
 def published(scope: Scope) -> list[tuple[int, int]]:
-    """The heads that the model's makers named: its generation configuration's, or the package's."""
+    """The published heads: from the generation configuration, or the package."""
     config: Any = getattr(scope.model, "generation_config", None)
     given = getattr(config, "alignment_heads", None)
     name = scope.name.split("/")[-1].removeprefix("whisper-")
