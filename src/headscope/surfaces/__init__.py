@@ -1,4 +1,4 @@
-"""Surfaces: where views appear. Every view's function (`head_view`, …) is found by its name."""
+"""Surfaces: where views appear. Every view's function (`head_view`, …) is available by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _added(name: str) -> bool:
-    """Whether another package has a view of that function; nothing is imported to say no."""
+    """Whether another package has a view for that function; imports nothing if not."""
     from importlib.metadata import entry_points
 
     if name.startswith("_") or not entry_points(group="headscope.views"):

@@ -9,7 +9,7 @@ and beside the output accumulates what the features need:
 - entropy: ln Σ exp(s) − Σ p·s, from one more running sum;
 - the largest weight: exp(max − lse), which is 1 / Σ exp(s − max);
 - self, previous, next: one dot product per query after the loop, not a comparison per pair;
-- distance: a column holds a key's distance to the end of its block, and passed blocks are counted in
+- distance: a column holds a key's distance to the end of its block, and passed blocks count in
   steps; a sum per pair if a block contains the query, or both directions;
 - same token: a comparison of token ids per pair.
 

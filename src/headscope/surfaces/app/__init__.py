@@ -12,7 +12,7 @@ __all__ = ["Models", "create_app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Made when asked for: the page itself needs neither, and is up before torch is."""
+    """Import on first use: the page needs neither, and opens before torch is imported."""
     if name == "Models":
         from headscope.surfaces.app.models import Models
 

@@ -1,4 +1,4 @@
-"""The atlas of the model that is open: its page, and the texts its examples stand in."""
+"""The atlas of the open model: its page, and the texts of its examples."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from headscope.views import Sending, ViewData, discover
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST = 2**26  # bytes of a file that is handed to the app, packed or not
+LARGEST = 2**26  # bytes of a file that is sent to the app, compressed or not
 MOST_VALUES = 8_000_000  # in all tables; the bundled atlas has 1.6 million
-NEAREST, AROUND = 6, 6  # examples most alike, and tokens shown on each side of one
+NEAREST, AROUND = 6, 6  # nearest examples, and tokens shown on each side of one
 
 
 class OpenedAtlas:
@@ -38,7 +38,7 @@ class OpenedAtlas:
         return in_order(self._atlas.frame("labels"))
 
     def page(self, kind: str | None = None) -> ViewData:
-        """The heads of one kind, the first where it has no such; each page is made once."""
+        """The page of one kind's heads (or the first kind's); each page is made once."""
         kind = kind if kind in self._atlas.kinds else self._atlas.kinds[0]
         if kind not in self._pages:
             self._atlas.check(self._models.scope(self.model))
@@ -47,13 +47,13 @@ class OpenedAtlas:
         return self._pages[kind]
 
     def text(self, document: int) -> dict[str, Any]:
-        """A text of the corpus as people type it: what is read when an example is clicked."""
+        """A text of the corpus as people type it, read when an example is clicked."""
         with self._models.lock(self.model):
             first, second = self._atlas.text(self._models.scope(self.model), document)
         return {"text": first, "text_pair": second}
 
     def nearest(self, kept: KeptReading, at: NearestRequest) -> dict[str, Any]:
-        """Examples in the corpus where a head does most like at a query of a text on screen."""
+        """The examples in the corpus most similar to a head's query in the text on screen."""
         if kept.model != self.model:
             raise BadInput(f"The atlas was made from {self.model}; choose that model.")
         scope = self._models.scope(self.model)
@@ -73,7 +73,7 @@ class OpenedAtlas:
 
 
 def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
-    """An atlas file that the page was given; one of another model is refused."""
+    """An uploaded atlas file; another model's raises an error."""
     if len(data) > LARGEST:
         raise BadInput("The file is larger than the app takes; start it with --atlas FILE.")
     _check_unpacked(data)
@@ -82,8 +82,8 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
         path.write_bytes(data)
         try:
             stored = Atlas.load(path)
-            tables = {name: stored.frame(name) for name in stored.names}  # the file goes away
-        except BadInput as error:  # the page knows no file of ours
+            tables = {name: stored.frame(name) for name in stored.names}  # the file is temporary
+        except BadInput as error:  # the page does not know the temporary file
             raise BadInput(str(error).replace(str(path), "The file")) from error
     atlas = Atlas(stored.description, tables)
     atlas.check(models.scope(models.default))
@@ -91,12 +91,12 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
 
 
 def _check_unpacked(data: bytes) -> None:
-    """Before anything is unpacked: a small file may hold a table of a billion equal rows."""
+    """Check before decompressing: a small file may hold a table of a billion equal rows."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        return  # opening it says so
+        return  # opening it raises the error
     values = 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:

@@ -1,4 +1,4 @@
-"""Two readings beside each other: how much each head changed, and which head is which."""
+"""Two readings compared: how much each head changed, and which heads correspond."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def comparison(one: KeptReading, two: KeptReading, kind: Kind | None = None) -> 
 
 
 def _change(part: Part, found: Alike) -> NDArray[np.float64]:
-    """1 − likeness of the heads of the same number; −1 where the other has no such head."""
+    """1 − likeness of the heads with the same number; −1 if the other has no such head."""
     change = np.full((len(part.numbers), part.heads), -1.0)
     for (layer, head), likeness in found.same_number().items():
         change[part.numbers.index(layer), head] = round(1.0 - likeness, 4)

@@ -1,5 +1,5 @@
-"""Texts to begin with. Each is a lesson: it opens a head that does something to it, says in two
-sentences what to see, and something to try."""
+"""Example texts. Each is a lesson: it opens a head with a clear behaviour, says in two sentences
+what to see, and suggests something to try."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Example:
     title: str
     text: str
     text_pair: str | None = None
-    needs: Needs = ""  # what a model must be able to do for the example to make sense
-    measure: str = ""  # the head that has most of it is opened
+    needs: Needs = ""  # what the example requires of a model
+    measure: str = ""  # the head with the largest value is opened
     says: str = ""
-    unclear: str = ""  # said instead where no head of the model does it clearly
+    unclear: str = ""  # the text if no head of the model does it clearly
     tries: str = ""
     view: str = "head"
-    writes: bool = False  # the text is a beginning for the model to go on from
+    writes: bool = False  # the model continues the text
 
 
-CLEAR = 0.5  # a share of the attention from which on a sentence may say what the head does
+CLEAR = 0.5  # least share of the attention for a sentence about a head
 
 EXAMPLES: list[Example] = [
     Example(
@@ -167,7 +167,7 @@ EXAMPLES: list[Example] = [
 
 
 def fitting(entry: Mapping[str, Any]) -> list[int]:
-    """Numbers of the examples that make sense for a model, told what the page knows of it."""
+    """Numbers of the examples that suit a model, from its entry for the page."""
     alone = not entry["encoder_decoder"]
     able = {
         "": True,
@@ -207,7 +207,7 @@ def _taught(
     if not example.measure:
         return lesson
     if values is None or not np.isfinite(values).any():
-        return None  # what the example would say of a head cannot be measured here
+        return None  # the example's measure is missing here
     best = int(np.nanargmax(values))
     layer, head = divmod(best, values.shape[1])
     score = float(values.flat[best])
@@ -217,6 +217,6 @@ def _taught(
 
 
 def induction(part: Part) -> NDArray[np.float64] | None:
-    """Layers × heads: the pattern's score on this very text, not on repeated random tokens."""
+    """Layers × heads: the pattern's score on this text, not on repeated random tokens."""
     score = part_of_pattern(pattern_named("induction"), "score")
     return measure_part(part, [score]).get(score.name)

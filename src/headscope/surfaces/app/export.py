@@ -1,4 +1,4 @@
-"""What is on the app's screen, as a file: the state of the page, drawn once more."""
+"""The app's screen as a file: the page's state, drawn again."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ TYPES = {
 
 
 def runs_model(query: Mapping[str, str]) -> bool:
-    """What made an answer, and what attention carries, are not kept with a reading."""
+    """Whether the export runs the model: a reading stores no attributions or weightings."""
     return query.get("view") == "prediction" or _weighting(query) != "weight"
 
 
 def _target(state: Mapping[str, Any]) -> str | None:
-    """The answer that is looked at; None: the likeliest."""
+    """The selected answer; None: the likeliest."""
     return (state.get("target") or "")[:LONGEST] or None
 
 
 def _weighting(query: Mapping[str, str]) -> Literal["weight", "norm", "logit"]:
-    """What is drawn in place of the weight, by a view that can: two readings by weight alone."""
+    """The weighting, in a view that has one; two readings are drawn by weight alone."""
     known = getattr(discover().get(query.get("view", "head")), "OPTIONS", {})
     asked = query.get("weighting")
     if asked in ("norm", "logit") and "weighting" in known and not query.get("other"):
@@ -61,7 +61,7 @@ def export(
 ) -> tuple[bytes, str, str]:
     """The file's bytes, its type and its name; `other` is the reading it is compared with.
 
-    Of two readings both are in the file, each on the heads it shows, or their difference is.
+    With two readings the file has both, each on its own heads, or their difference.
     """
     kind = query.get("format", "")
     if kind not in TYPES:
@@ -91,11 +91,11 @@ def export(
 
 @dataclass(frozen=True)
 class _Side:
-    """One reading and what is on screen of it."""
+    """One reading and its state on screen."""
 
     kept: KeptReading
     state: dict[str, Any]
-    source: Any  # the reading, or what made the answer that is looked at
+    source: Any  # the reading, or the selected answer's attribution
 
 
 def _side(kept: KeptReading, name: str, query: Mapping[str, str]) -> _Side:
@@ -141,7 +141,7 @@ def _of_other(kept: KeptReading, other: KeptReading, query: Mapping[str, str]) -
 
 
 def _file_name(kept: KeptReading, name: str, state: Mapping[str, Any], kind: str) -> str:
-    """From model, view and head: files of one session tell themselves apart."""
+    """From model, view and head, so that the files of one session differ."""
     model = re.sub(r"[^\w.-]+", "-", kept.model.rstrip("/").split("/")[-1]) or "model"
     heads = state.get("heads")
     head = f"-{state['layer']}-{state['head']}"
@@ -173,7 +173,7 @@ def _save_figures(sides: Sequence[_Side], name: str, other: KeptReading | None, 
         save(figures[0], path)
         return
     largest = max(float((description(one) or {}).get("largest") or 0.0) for one in figures)
-    if largest:  # one scale for both
+    if largest:  # a shared scale
         figures = [_figure(side, name, None, side.state | {"largest": largest}) for side in sides]
     save_together(figures, path)
 
@@ -186,7 +186,7 @@ def _figure(side: _Side, name: str, other: KeptReading | None, state: Mapping[st
 
 
 def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
-    """What a view is a picture of: the reading, or what made the answer that is looked at."""
+    """The source of a view: the reading, or the selected answer's attribution."""
     if name != "prediction":
         return kept.reading
     token = str(state.get("token") or "")
@@ -195,7 +195,7 @@ def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
 
 
 def _data(side: _Side, name: str, query: Mapping[str, str], other: KeptReading | None) -> ViewData:
-    """The view as its own file builds it, on the state that was on screen."""
+    """The view's data from its own `build`, in the state on screen."""
     kept, state = side.kept, side.state
     sending = Sending(
         state.get("theme", "auto"),
@@ -207,7 +207,7 @@ def _data(side: _Side, name: str, query: Mapping[str, str], other: KeptReading |
         check_comparable(kept.reading, other.reading)
         compared = {"other": other.reading}
     built = discover()[name].build(side.source, sending=sending, kind=state["kind"], **compared)
-    # what an address leaves out is the page's default, not what a new view would open on
+    # what an address omits is the page's default, not a new view's opening state
     open_on = {*options_of(*discover().values()), "query", "key", "columns"}
     opened = {name: value for name, value in built.header["state"].items() if name not in open_on}
     shown = {name: value for name, value in state.items() if name != "other_head"}

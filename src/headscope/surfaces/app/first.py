@@ -1,7 +1,8 @@
-"""The app's first screen on the bundled model, in the package: shown while torch is imported.
+"""The app's first screen on the bundled model, stored in the package and shown while torch is
+imported.
 
 `python -m headscope.surfaces.app.first` writes it from the model's own answers, and a test compares
-the two. Reading it needs nothing but the standard library.
+the two. Reading it needs only the standard library.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
     from headscope.surfaces.app.session import Session
 
 FILE = Path(__file__).with_name("first_example.zip")
-ID = "first-example"  # of its reading, which the model makes once it is open
+ID = "first-example"  # of its reading, which the model makes after it opens
 PREDICT = "POST /api/predict"
 
 
 @lru_cache
 def stored() -> dict[str, bytes]:
-    """The answers by method and address, and under "asked" the reading that was asked for."""
+    """The answers by method and address, and under "asked" the requested reading."""
     with zipfile.ZipFile(FILE) as file:
         return {name: file.read(name) for name in file.namelist()}
 
 
 def answer(method: str, path: str, body: bytes) -> bytes | None:
-    """The answer to a question of the first screen; None to any other."""
+    """The answer to a request of the first screen; None for any other."""
     name = f"{method} {path}"
     found = stored().get(name)
     if found is None or method == "GET":
@@ -46,7 +47,7 @@ def answer(method: str, path: str, body: bytes) -> bytes | None:
 
 
 def made(session: Session) -> dict[str, bytes]:
-    """The same by the model, whose reading is kept under its id from then on."""
+    """The same from the model, which stores the reading under this id."""
     import msgspec
 
     from headscope.surfaces.app.examples import EXAMPLES
