@@ -1,7 +1,7 @@
-"""A corpus in portions: what is measured, kept and resumed as one, in whichever process.
+"""A corpus in portions, each measured, saved and resumed as one, in any process.
 
-A corpus is read shard by shard; one that cannot be divided is a single shard. A portion is known
-by its shard and its number there, so that portions may be measured in any order.
+A corpus is read shard by shard; one that cannot be divided is a single shard. A portion is
+identified by its shard and its number there, so that portions may be measured in any order.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +38,7 @@ ON_CPU, ON_GPU = 64, 2_048  # segments of a portion
 
 @dataclass(frozen=True)
 class Taken:
-    """The portions of a shard that were measured already, and the sum of their digests."""
+    """A shard's measured portions, and the sum of their digests."""
 
     portions: frozenset[int] = frozenset()
     digest: int = 0
@@ -50,8 +51,8 @@ class Portion:
     shard: int
     number: int  # among the portions of its shard
     segments: list[Segment]
-    documents: int  # of the shard, read by then
-    faults: Faults  # of the shard, found by then
+    documents: int  # of the shard, read so far
+    faults: Faults  # of the shard, found so far
     is_last: bool
 
     @cached_property
@@ -68,7 +69,7 @@ class Prepared:
     batches: list[TextBatch]
 
     def without_text(self) -> Prepared:
-        """The same, quick to send to another process."""
+        """The portion without its texts, quick to send to another process."""
         bare = dataclasses.replace(self.portion, segments=[])
         bare.__dict__["digest"] = self.portion.digest
         return Prepared(bare, [batch.without_text() for batch in self.batches])
@@ -81,7 +82,7 @@ def _digest(segment: Segment) -> int:
 
 @dataclass(frozen=True)
 class Cutter:
-    """How a corpus is read and cut; every process makes the same portions."""
+    """Reads and cuts a corpus; every process makes the same portions."""
 
     encoder: Encoder
     options: Options
@@ -90,9 +91,9 @@ class Cutter:
     whole: Any = field(default=None, repr=False)  # a corpus that is not divided
 
     def portions(self, shard: Shard, taken: Taken) -> Iterator[Portion]:
-        """The portions of a shard that are not taken yet.
+        """The portions of a shard that are still to measure.
 
-        Those before are read again; another text than the earlier run's raises.
+        Earlier ones are read again; if their text has changed, this raises an error.
         """
         read = _Read(self, shard)
         stream = enumerate(chunks(read.segments(), self.size))
@@ -133,7 +134,7 @@ ANOTHER = (
 
 
 class _Read:
-    """One shard as it is read: its segments, and what was counted on the way."""
+    """One shard while it is read: its segments and counts."""
 
     def __init__(self, cutter: Cutter, shard: Shard) -> None:
         self._cutter, self._shard = cutter, shard
@@ -164,7 +165,7 @@ class _Read:
             yield document
 
     def _limited(self, cut: Iterator[Segment], limit: int) -> Iterator[Segment]:
-        """Documents are cut ahead of a limit: those that gave a segment within it are counted."""
+        """Documents are cut ahead of a limit; only those with a segment within it count."""
         count, last = 0, None
         for segment in itertools.islice(cut, limit):
             count += segment.document != last
@@ -172,8 +173,46 @@ class _Read:
             yield segment
 
 
+class ShardReader:
+    """Lives in another process; keeps the shard open that it is asked for again and again."""
+
+    def __init__(self, cutter: Cutter) -> None:
+        self._cutter = cutter
+        self._open: tuple[Shard, Taken, Iterator[Portion]] | None = None
+
+    def at(self, shard: Shard, taken: Taken) -> Iterator[Portion]:
+        at, self._open = self._open, None
+        if at is not None and at[:2] == (shard, taken):
+            return at[2]
+        return self._cutter.portions(shard, taken)
+
+    def then(
+        self, shard: Shard, taken: Taken, stream: Iterator[Portion], done: Sequence[Portion]
+    ) -> tuple[Shard, Taken] | None:
+        """What to ask for next, when these portions are taken too."""
+        if done[-1].is_last:
+            return None
+        digest = taken.digest + sum(portion.digest for portion in done)
+        taken = Taken(taken.portions.union(portion.number for portion in done), digest)
+        self._open = (shard, taken, stream)
+        return shard, taken
+
+
+class Helper(ShardReader):
+    """Cuts and tokenises. Its process imports this module, and so no torch."""
+
+    def __init__(self, packed: bytes) -> None:
+        super().__init__(pickle.loads(packed))
+
+    def prepare(self, shard: Shard, taken: Taken) -> tuple[Prepared, tuple[Shard, Taken] | None]:
+        stream = self.at(shard, taken)
+        portion = next(stream)
+        made = self._cutter.prepared(portion).without_text()
+        return made, self.then(shard, taken, stream, [portion])
+
+
 class Corpus:
-    """A corpus with all that decides how it is read."""
+    """A corpus with its options for reading."""
 
     def __init__(self, given: Any, cutter: Cutter, shards: list[Shard]) -> None:
         self.given, self.cutter, self.shards = or_sample(given, PARAGRAPHS), cutter, shards
@@ -190,11 +229,11 @@ class Corpus:
 
     @property
     def is_divided(self) -> bool:
-        """Whether several processes can read it, each a shard."""
+        """Whether several processes can read it, one shard each."""
         return self.shards != [WHOLE]
 
     def described(self) -> dict[str, Any]:
-        """What decides the portions, as JSON."""
+        """The options that decide the portions, as JSON."""
         options = self.cutter.options
         said: dict[str, Any] = {
             name: getattr(options, name) for name in ("segments", "stride", "field", "layout")
@@ -205,7 +244,7 @@ class Corpus:
         return said
 
     def check_read(self, digest: str) -> None:
-        """A corpus that can be read once is known by nothing but its text: it is read again."""
+        """Raise an error if the rest of a corpus that can be read only once has changed."""
         if not reads_once(self.given):
             return
         every = (self.cutter.portions(shard, Taken()) for shard in self.shards)
@@ -214,7 +253,7 @@ class Corpus:
             raise BadInput(ANOTHER)
 
     def total(self) -> int | None:
-        """How many documents there are, where counting them is cheap and does not use them up."""
+        """The number of documents, if counting is cheap and the corpus can be read again."""
         corpus, limit = self.given, self.cutter.limit
         if isinstance(corpus, (list, tuple)):
             return min(len(corpus), limit or len(corpus))  # pyright: ignore[reportUnknownArgumentType]
@@ -230,7 +269,7 @@ class Corpus:
 
 
 def media_files(corpus: Any) -> list[Any] | None:
-    """The pictures or sounds of a folder or a list; None for a corpus of anything else."""
+    """The pictures or sounds of a folder or a list; None for any other corpus."""
     if isinstance(corpus, (str, Path)) and Path(corpus).is_dir():
         found = sorted(p for p in Path(corpus).rglob("*") if p.suffix.lower() in PICTURES | SOUNDS)
         return found or None

@@ -1,4 +1,4 @@
-"""Feeds: where a corpus is cut and measured. Each gives the portions that are left, measured.
+"""Feeds: where a corpus is cut and measured. Each yields the remaining portions, measured.
 
 - `Here`: this process cuts, tokenises and measures.
 - `Helped`: helper processes cut and tokenise, this process measures: a GPU reads faster than one
@@ -21,25 +21,33 @@ from headscope.corpus.text.batches import Amount
 from headscope.corpus.text.documents import Shard
 from headscope.errors import BadInput, first_line
 from headscope.reading import Scope
-from headscope.surveys.corpus import Corpus, Cutter, Portion, Prepared, Taken
+from headscope.surveys.corpus import (
+    Corpus,
+    Cutter,
+    Helper,
+    Portion,
+    Prepared,
+    ShardReader,
+    Taken,
+)
 from headscope.surveys.measure import Measured, Measurer, SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.pools import Pool, Processes, Ray, Task, spread
 from headscope.surveys.reducer import Arrays, Reducer
 
-MOST_HELPERS = 12
-SHARDS_EACH = 4  # below so many for each helper starting it does not pay
-ANSWER_EVERY = 5.0  # seconds after which a worker answers, amid a shard too
+MOST_HELPERS = 16
+SHARDS_EACH = 4  # fewest shards per helper that make starting it worthwhile
+ANSWER_EVERY = 5.0  # seconds after which a worker answers, even within a shard
 
 
 class Feed(Protocol):
     @property
     def note(self) -> str:
-        """Who helps, for the progress bar."""
+        """The workers, for the progress bar."""
         ...
 
     def measured(self, so_far: SoFar) -> Iterator[Measured]:
-        """What is not taken yet, measured."""
+        """The remaining portions, measured."""
         ...
 
     def close(self) -> None: ...
@@ -61,10 +69,10 @@ def feed_for(scope: Scope, corpus: Corpus, reducers: Sequence[Reducer], options:
 
 
 def _helped(measurer: Measurer, corpus: Corpus, count: int) -> Feed:
-    """Helpers, or this process alone where none can be started."""
+    """Helpers, or this process alone if none can be started."""
     try:
         return Helped(measurer, corpus, count)
-    except Exception as error:  # no more processes, or a tokenizer that cannot be sent to one
+    except Exception as error:  # no more processes, or a tokenizer that cannot be pickled
         warnings.warn(
             f"No process for preparing text could be started ({type(error).__name__}: "
             f"{first_line(error)}); the main process prepares it, so the GPU waits for it.",
@@ -75,7 +83,7 @@ def _helped(measurer: Measurer, corpus: Corpus, count: int) -> Feed:
 
 
 class Here:
-    """This process. For a GPU a thread prepares the next portion meanwhile."""
+    """This process. For a GPU, a thread prepares the next portion meanwhile."""
 
     note = ""
 
@@ -97,7 +105,7 @@ class Here:
 
 
 def _ahead(stream: Iterator[Prepared]) -> Iterator[Prepared]:
-    """The same items, each begun when the one before is asked for."""
+    """The same items, each prepared while the one before is used."""
     with ThreadPoolExecutor(1, "headscope-ahead") as thread:
         following = thread.submit(next, stream, None)
         while (item := following.result()) is not None:
@@ -109,9 +117,13 @@ class Helped:
     """Helper processes, each with a tokenizer, beside this one with the model."""
 
     def __init__(self, measurer: Measurer, corpus: Corpus, count: int) -> None:
+        from joblib.externals.loky.backend.reduction import dumps  # pyright: ignore
+
         self._measurer, self._corpus = measurer, corpus
         self.note = f"{count} processes prepare text"
-        self._pool = Processes(Helper, [(corpus.cutter,)] * count)
+        # once for all of them; a tokenizer that cannot be sent raises here
+        packed = bytes(dumps(corpus.cutter))
+        self._pool = Processes(Helper, [(packed,)] * count)
 
     def measured(self, so_far: SoFar) -> Iterator[Measured]:
         tasks = (Task("prepare", one) for one in so_far.left(self._corpus.shards))
@@ -122,57 +134,22 @@ class Helped:
 
 
 def helpers() -> int:
-    """Processes that can prepare text without taking the core that drives the GPU."""
+    """How many processes can prepare text, leaving one core for the GPU."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(0, min(MOST_HELPERS, (cores or 1) - 2))
 
 
-class _Reader:
-    """Lives in another process; keeps the shard open that it is asked for again and again."""
-
-    def __init__(self, cutter: Cutter) -> None:
-        self._cutter = cutter
-        self._open: tuple[Shard, Taken, Iterator[Portion]] | None = None
-
-    def _at(self, shard: Shard, taken: Taken) -> Iterator[Portion]:
-        at, self._open = self._open, None
-        if at is not None and at[:2] == (shard, taken):
-            return at[2]
-        return self._cutter.portions(shard, taken)
-
-    def _then(
-        self, shard: Shard, taken: Taken, stream: Iterator[Portion], done: Sequence[Portion]
-    ) -> tuple[Shard, Taken] | None:
-        """What to ask for next, when these portions are taken too."""
-        if done[-1].is_last:
-            return None
-        digest = taken.digest + sum(portion.digest for portion in done)
-        taken = Taken(taken.portions.union(portion.number for portion in done), digest)
-        self._open = (shard, taken, stream)
-        return shard, taken
-
-
-class Helper(_Reader):
-    """Cuts and tokenises."""
-
-    def prepare(self, shard: Shard, taken: Taken) -> tuple[Prepared, tuple[Shard, Taken] | None]:
-        stream = self._at(shard, taken)
-        portion = next(stream)
-        made = self._cutter.prepared(portion).without_text()
-        return made, self._then(shard, taken, stream, [portion])
-
-
 @dataclass(frozen=True)
 class Sent:
-    """What a worker measured, as it travels."""
+    """A worker's results, ready to send."""
 
     portions: list[Portion]
     amount: Amount
     states: list[Arrays]
 
 
-class Worker(_Reader):
-    """Cuts, tokenises and measures: it has a model of its own."""
+class Worker(ShardReader):
+    """Cuts, tokenises and measures with its own model."""
 
     def __init__(
         self, scope: Scope, reducers: Sequence[Reducer], cutter: Cutter, device: str, cores: int
@@ -186,13 +163,13 @@ class Worker(_Reader):
         self._measurer = Measurer(scope, reducers, cutter.options.seed)
 
     def measure_shard(self, shard: Shard, taken: Taken) -> tuple[Sent, tuple[Shard, Taken] | None]:
-        """Portions of a shard for some seconds."""
-        stream = self._at(shard, taken)
+        """Measure portions of a shard for some seconds."""
+        stream = self.at(shard, taken)
         sent, done = self._measure(_for_seconds(stream))
-        return sent, self._then(shard, taken, stream, done)
+        return sent, self.then(shard, taken, stream, done)
 
     def measure(self, portion: Portion) -> tuple[Sent, None]:
-        """A portion that was cut elsewhere."""
+        """Measure a portion that was cut elsewhere."""
         return self._measure([portion])[0], None
 
     def _measure(self, portions: Any) -> tuple[Sent, list[Portion]]:
@@ -215,7 +192,7 @@ def _for_seconds(stream: Iterator[Portion]) -> Iterator[Portion]:
 
 
 class Spread:
-    """Workers that measure: shards that they read, or portions that are cut here."""
+    """Workers that measure shards that they read, or portions that are cut here."""
 
     def __init__(self, pool: Pool, measurer: Measurer, corpus: Corpus) -> None:
         self._pool, self._measurer, self._corpus = pool, measurer, corpus
@@ -231,7 +208,7 @@ class Spread:
         for sent in answers:
             into = self._measurer.fresh()
             for reducer, state in zip(into, sent.states, strict=True):
-                # copies: what comes from Ray's object store cannot be written to
+                # copies, because arrays from Ray's object store are read-only
                 reducer.restore({name: array.copy() for name, array in state.items()})
             yield Measured(sent.portions, sent.amount, into)
 
@@ -240,7 +217,7 @@ class Spread:
 
 
 def _on_processes(scope: Scope, corpus: Corpus, measurer: Measurer, options: Options) -> Spread:
-    """Several processes of this machine, each with a GPU of its own where there are several."""
+    """Several processes on this machine, each with its own GPU if there are several."""
     import torch
 
     assert options.workers is not None
@@ -264,12 +241,12 @@ def _on_ray(scope: Scope, corpus: Corpus, measurer: Measurer, options: Options) 
 
 
 def _light(corpus: Corpus) -> Cutter:
-    """How the corpus is cut, without a corpus that only this process reads."""
+    """The cutter, without a corpus that only this process reads."""
     return replace(corpus.cutter, whole=None)
 
 
 def _shipped(scope: Scope) -> Scope:
-    """The scope as it can be sent: its model in main memory."""
+    """The scope in a form that can be sent: its model in main memory."""
     if len(set(getattr(scope.model, "hf_device_map", {}).values())) > 1:
         raise BadInput(
             f"{scope.name} is spread over several devices, so one process runs it; leave workers= "

@@ -1,29 +1,28 @@
-"""What a pass over a corpus may be told: how text is cut, what is added, where and how it runs."""
+"""The options of a pass over a corpus: how text is cut, what else is measured, where it runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.arguments import need_count, need_real, need_seed
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.text.documents import Layout
 from headscope.corpus.text.segments import PAIR_TOKENS, Segmentation
 from headscope.errors import BadInput
-from headscope.reading import Scope
+
+if TYPE_CHECKING:  # processes that only prepare text run without torch
+    from headscope.reading import Scope
 
 ON_CPU = 2_048  # tokens of a batch
-# Python gives a batch to the GPU in about ten milliseconds, whatever it holds: a small model is
-# done with the fewest in little more than that
+# Python needs about ten milliseconds to launch a batch of any size; a small model computes the
+# smallest batch in little more than that
 FEWEST, MOST = 32_768, 131_072
-SHARE = 8  # a batch's numbers may take this part of a GPU's memory
-COPIES = 4  # of the widest activation, alive at the same time
-MAPS = 16 * 4 * 2  # bytes for each token and key where maps are made: of 16 heads, and a copy
+SHARE = 8  # a batch may take one part in so many of a GPU's memory
+COPIES = 4  # of the widest activation, in memory at the same time
+MAPS = 16 * 4 * 2  # bytes per token and key if maps are made: 16 heads, and a copy
 MOST_WORKERS = 1_024
-LENGTH = 1_024  # of texts, where a model sets no limit
+LENGTH = 1_024  # of texts, if a model sets no limit
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Options:
 
     segments: Segmentation = "windows"  # or whole "documents", cut to fit, or "pairs" of sentences
     stride: int | None = None  # tokens from one window to the next; None: where the last one ends
-    max_tokens: int | None = None  # that a segment is cut to; None: what the model reads
-    distances: bool = False  # also how unlike any two heads attend
+    max_tokens: int | None = None  # of a segment; None: what the model reads
+    distances: bool = False  # also measure distances between heads
     interval: float | None = None  # the level of a bootstrap interval, such as 0.95
     token_types: Literal["proper", "zeros"] = "proper"
     seed: int = 0  # of pairs, masks and intervals
@@ -42,9 +41,9 @@ class Options:
     workers: int | None = None  # processes; by default this one alone, or all that Ray has
     field: str = "text"  # the column or key that holds the text
     layout: Layout = "auto"  # how a text file is split into documents
-    bad_data: Choice = "skip"  # or "refuse": what to do with data that cannot be read
-    batch_tokens: int | None = None  # read at once, padding included
-    chunk: int | None = None  # segments measured between two looks at the clock
+    bad_data: Choice = "skip"  # or "refuse": for data that cannot be read
+    batch_tokens: int | None = None  # per batch, padding included
+    chunk: int | None = None  # segments between two checkpoints
 
     def __post_init__(self) -> None:
         for name in ("workers", "max_tokens", "stride", "batch_tokens", "chunk"):
@@ -87,17 +86,20 @@ class Options:
         return self.engine == "ray" or (self.workers or 1) > 1
 
     def longest(self, scope: Scope) -> int | None:
-        """Tokens a segment is cut to: at most what was asked for, and what the model reads."""
+        """The most tokens of a segment: the requested number or the model's limit."""
         pairs = PAIR_TOKENS if self.segments == "pairs" and self.max_tokens is None else None
         limits = (self.max_tokens, pairs, scope.max_tokens)
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tokens_of_a_batch(self, scope: Scope) -> int:
-        """By default decided by the model and the size of the GPU alone."""
+        """Tokens of a batch; the default depends on the model and the size of the GPU."""
         if self.batch_tokens is not None:
             return self.batch_tokens
         if scope.device.type != "cuda":
             return ON_CPU
+        import torch
+        from torch import nn
+
         wide = [m.out_features for m in scope.model.modules() if isinstance(m, nn.Linear)]
         numbers = (p.element_size() for p in scope.model.parameters() if p.is_floating_point())
         each = max(wide, default=4_096) * next(numbers, 4) * COPIES

@@ -1,7 +1,7 @@
 """Pools of workers: processes of this machine (joblib's loky), or actors of a Ray cluster.
 
-A worker is an object in a process of its own. Its methods return an item, and the arguments of the
-call that comes after it in the same worker, or None.
+A worker is an object in its own process. Its methods return an item, and the arguments of the next
+call in the same worker, or None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from headscope.errors import HeadscopeError
 
-TRIES = 5  # of a task whose process dies
+TRIES = 5  # for a task whose process dies
 ALONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -33,20 +33,20 @@ class Task:
 
 
 class Pool(Protocol):
-    """Workers that are asked one by one."""
+    """A set of workers that are called one by one."""
 
     @property
     def count(self) -> int: ...
     def submit(self, worker: int, task: Task) -> Future[Any]: ...
-    def result(self, done: Future[Any]) -> Any:
-        """What the worker answered; its own error, or `BrokenProcessPool` where it died."""
+    def result(self, worker: int, done: Future[Any]) -> Any:
+        """The worker's result; raises its error, or `BrokenProcessPool` if it died."""
         ...
 
     def close(self) -> None: ...
 
 
 def spread(pool: Pool, tasks: Iterator[Task], ahead: int = 1) -> Iterator[Any]:
-    """Give tasks to workers as they come free, so many `ahead` to each; items as they are done."""
+    """Give tasks to free workers, `ahead` of them each; yields items as they finish."""
     idle = list(range(pool.count)) * ahead
     busy: dict[Future[Any], tuple[int, Task]] = {}
 
@@ -62,7 +62,7 @@ def spread(pool: Pool, tasks: Iterator[Task], ahead: int = 1) -> Iterator[Any]:
         for future in done:
             worker, task = busy.pop(future)
             try:
-                item, following = pool.result(future)
+                item, following = pool.result(worker, future)
             except BrokenProcessPool as error:
                 if task.tried == TRIES:
                     raise HeadscopeError(
@@ -79,37 +79,42 @@ def spread(pool: Pool, tasks: Iterator[Task], ahead: int = 1) -> Iterator[Any]:
 
 
 class Processes:
-    """A process for each worker; one that dies is replaced when it is asked again."""
+    """A process for each worker; a dead one is replaced on the next call."""
 
     def __init__(self, make: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> None:
         self.count = len(given)
         self._given = [(os.getpid(), make, *one) for one in given]
-        self._executors = [self._started(worker) for worker in range(self.count)]
+        self._executors: dict[int, Any] = {}
+        self._started: dict[int, Future[Any]] = {}
         try:
-            for executor in self._executors:  # they start side by side, before they are needed
-                executor.submit(_nothing)
+            for worker in range(self.count):  # side by side, before they are needed
+                self._start(worker)
         except BaseException:
             self.close()
             raise
 
-    def _started(self, worker: int) -> Any:
+    def _start(self, worker: int) -> None:
         from joblib.externals.loky import ProcessPoolExecutor  # pyright: ignore
 
-        # it starts clean processes, which do not run the caller's script again
-        return ProcessPoolExecutor(1, initializer=_begin, initargs=self._given[worker], env=ALONE)
+        # it starts new processes without running the caller's script again
+        executor = self._executors[worker] = ProcessPoolExecutor(1, env=ALONE)
+        # not as its initializer: the parent would wait until the process has read what it is given,
+        # so that twelve of them started one after another
+        self._started[worker] = executor.submit(_begin, *self._given[worker])
 
     def submit(self, worker: int, task: Task) -> Future[Any]:
         try:
             return self._executors[worker].submit(_call, task.method, *task.given)
         except BrokenProcessPool:
-            self._executors[worker] = self._started(worker)
+            self._start(worker)
             return self._executors[worker].submit(_call, task.method, *task.given)
 
-    def result(self, done: Future[Any]) -> Any:
+    def result(self, worker: int, done: Future[Any]) -> Any:
+        self._started[worker].result()  # what kept it from starting, not what follows from that
         return done.result()
 
     def close(self) -> None:
-        for executor in self._executors:
+        for executor in self._executors.values():
             executor.shutdown(wait=False, kill_workers=True)
 
 
@@ -123,14 +128,10 @@ def _begin(parent: int, make: Callable[..., Any], *given: Any) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """A parent that was killed closes nothing: its workers see that they have another one."""
+    """End the worker if its parent was killed, which shows as another parent process."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _call(method: str, *given: Any) -> Any:
@@ -159,14 +160,14 @@ class Ray:
             num_cpus=min(1.0, cores / self.count), num_gpus=1 if on_gpu else 0,
             max_restarts=-1, max_task_retries=-1,
         )  # fmt: skip
-        # held as long as the run: a worker that is started again asks for it once more
+        # kept during the run, because a restarted worker needs it again
         self._heavy = self._ray.put(heavy)
         self._workers = [actor.remote(self._heavy, *given) for _ in range(self.count)]
 
     def submit(self, worker: int, task: Task) -> Future[Any]:
         return getattr(self._workers[worker], task.method).remote(*task.given).future()
 
-    def result(self, done: Future[Any]) -> Any:
+    def result(self, worker: int, done: Future[Any]) -> Any:
         try:
             return done.result()
         except self._ray.exceptions.RayTaskError as error:
@@ -196,7 +197,7 @@ def _ray(address: str | None) -> Any:
     if not ray.is_initialized():
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=False)
-        except Exception as error:  # Ray raises the plainest kind when a busy machine is slow
+        except Exception as error:  # Ray raises a bare Exception if a busy machine is slow
             raise HeadscopeError(
                 f"Ray did not start on this machine ({str(error).partition('. ')[0]}); try "
                 "again when it is less busy, or use engine='local' with workers=."

@@ -164,7 +164,7 @@ def survey(
 def survey_reducers(
     statistics: Sequence[Statistic], options: Options, share: float = 1.0
 ) -> list[Reducer]:
-    """Statistics by their source, and distances between heads over a share of all queries."""
+    """The reducers: statistics by source, and distances between heads over some queries."""
     sources: dict[Source, None] = dict.fromkeys(one.source for one in statistics)
     found: list[Reducer] = [
         Statistics(statistics, source, interval=options.interval, seed=options.seed)

@@ -219,7 +219,7 @@ def _cut(
         if room is None or place not in long:
             yield place, document, document.text
         else:
-            for text in windows(document.text, tokenizer, room, stride):
+            for text in windows(document.text, tokenizer, room, stride, spans=long[place]):
                 yield place, document, text
 
 
@@ -232,19 +232,28 @@ def _room(tokenizer: Any, longest: int, stride: int | None) -> int:
 
 def _too_long(
     waiting: Sequence[tuple[int, Document]], tokenizer: Any, room: int | None
-) -> set[int]:
-    """Whether a text has too many tokens; one with fewer bytes than that need not be tokenised."""
+) -> dict[int, Any]:
+    """The texts with too many tokens, each with its tokens' spans where these are known.
+
+    A text with fewer bytes than that need not be tokenised, nor one that is surely too long.
+    """
     if room is None:
-        return set()
+        return {}
     alone = [(place, one.text) for place, one in waiting if one.pair is None]
     doubtful = [(place, text) for place, text in alone if len(text.encode()) > room]
-    known_long = {place for place, text in doubtful if len(text) > 100 * room}
-    counted = [(place, text) for place, text in doubtful if place not in known_long]
+    long: dict[int, Any] = {place: None for place, text in doubtful if len(text) > 100 * room}
+    counted = [(place, text) for place, text in doubtful if place not in long]
     if not counted:
-        return known_long
-    counts = token_counts(tokenizer, [text for _, text in counted])
-    of = zip(counted, counts, strict=True)
-    return known_long | {place for (place, _), count in of if count > room}
+        return long
+    texts = [text for _, text in counted]
+    if tokenizer.is_fast:
+        spans = _spans(tokenizer, texts)
+        counts = [len(found) for found in spans]
+    else:
+        spans = [None] * len(texts)
+        counts = token_counts(tokenizer, texts).tolist()
+    of = zip(counted, counts, spans, strict=True)
+    return long | {place: found for (place, _), count, found in of if count > room}
 
 
 def windows(
@@ -255,8 +264,9 @@ def windows(
     *,
     at_once: int = AT_ONCE,
     spare: int = SPARE,
+    spans: np.ndarray[Any, Any] | None = None,
 ) -> Iterator[str]:
-    """The texts a long one is cut into."""
+    """The texts a long one is cut into; `spans` are those of its tokens, if they are known."""
     start = 0
     reach = max(64, room * 5) * at_once  # characters tokenised together
     while start < len(text):
@@ -264,7 +274,7 @@ def windows(
         block = text[start : start + reach]
         if not last:
             block = block[: _last_space(block)]
-        begins = _beginnings(tokenizer, block)
+        begins = _beginnings(tokenizer, block, spans if len(block) == len(text) else None)
         following = 0
         for following, piece in _of_block(block, begins, room, stride, last, spare):  # noqa: B007
             yield piece
@@ -301,10 +311,13 @@ def _of_block(
         at = following
 
 
-def _beginnings(tokenizer: Any, text: str) -> np.ndarray[Any, Any]:
+def _beginnings(
+    tokenizer: Any, text: str, spans: np.ndarray[Any, Any] | None
+) -> np.ndarray[Any, Any]:
     """n × 2: first token and character of every word after a space; then the end."""
     if tokenizer.is_fast:
-        _, spans = token_spans(tokenizer, [text])
+        if spans is None:
+            _, spans = token_spans(tokenizer, [text])
         starts = np.asarray(spans[:, 0], dtype=np.int64)
     else:
         starts = _by_words(tokenizer, text)
