@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run a command; Ctrl-C while it is still being loaded gets its sentence too."""
+    """Run a command; Ctrl-C while it still loads prints its sentence too."""
     try:
         from headscope.cli import main as command
 

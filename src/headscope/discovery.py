@@ -1,8 +1,8 @@
-"""Discovery: what extends headscope is found by looking, in our own folders and among packages.
+"""Discovery: finds extensions of headscope in its own folders and in other packages.
 
 A statistic, a pattern, a view, a mode, a family, a treebank format, a command or a study is one
-file in its folder. Other packages add theirs through entry points. A name that two of them claim is
-an error, never a matter of which was found first.
+file in its folder. Other packages add theirs through entry points. Two extensions with the same
+name raise an error.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ROOT = Path(__file__).parent
 
 
 def names(package: str) -> tuple[str, ...]:
-    """What lies in one of our packages, by name and in order; nothing is imported."""
+    """The modules and folders of one of headscope's packages, by name; nothing is imported."""
     return tuple(entry.name for entry in _entries(package))
 
 
 def files(package: str) -> tuple[str, ...]:
-    """The same without the folders."""
+    """The modules alone."""
     return tuple(entry.name for entry in _entries(package) if not entry.ispkg)
 
 
@@ -36,20 +36,20 @@ def _entries(package: str) -> list[pkgutil.ModuleInfo]:
 
 
 def modules(package: str, group: str | None = None) -> list[ModuleType]:
-    """Every module of one of our packages, and what other packages add to an entry point group."""
+    """Every module of one of headscope's packages, and other packages' entry points of a group."""
     own = [importlib.import_module(f"{package}.{name}") for name in names(package)]
     return [*own, *(plugins(group) if group else ())]
 
 
 def plugins(group: str) -> list[Any]:
-    """What other packages add to an entry point group."""
+    """Other packages' entry points of a group."""
     from importlib.metadata import entry_points  # a third of what `import headscope` may take
 
     return [entry.load() for entry in entry_points(group=group)]
 
 
 def by_name(found: Iterable[tuple[str, Found]], what: str) -> dict[str, Found]:
-    """The things found by their names; two of one name are an error."""
+    """The extensions by name; two with the same name raise an error."""
     known: dict[str, Found] = {}
     for name, one in found:
         if name in known:

@@ -1,4 +1,4 @@
-"""Emphasis measured: what it does to a wanted answer, and which heads it works through."""
+"""Emphasis measured: its effect on a wanted answer, and the heads it works through."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def effect(
     factor: float = 4.0,
     n: int = 5,
 ) -> Effect:
-    """What a model says with and without a span emphasised.
+    """A model's answer with and without a span emphasised.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def effect(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmphasisHeads(HeadResult):
-    """Heads through which emphasis raises wanted answers, and how they do on other examples.
+    """Heads through which emphasis raises wanted answers, with their gain on other examples.
 
     `table` has the measure `gain`: nats that the answer's log-probability rises by when this head
     alone is emphasised. `held_out` has a row per set of heads on the examples that did not choose.
@@ -177,19 +177,19 @@ def choose(
     examples
         (text, span, answer) each: the span is a part of the text, or tokens as (start, stop).
     factor
-        What weights on the span are multiplied with.
+        The factor of weights on the span.
     n
         How many heads are chosen.
     draws
         How many random sets they are compared with.
     seed
-        Of the draws.
+        Seed of the draws.
     limit
         How many examples at most.
     output
-        Where the result is written (.parquet); a stopped run resumes there.
+        File for the result (.parquet); a stopped run resumes from the checkpoint beside it.
     restart
-        Whether to forget what such a run kept.
+        Whether to discard a stopped run's checkpoint.
     progress
         Whether to show progress, or a function that is called with it.
 

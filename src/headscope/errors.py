@@ -1,16 +1,16 @@
-"""What goes wrong, said in one sentence that tells the user what to do."""
+"""Errors, each with one sentence that says what to do."""
 
 
 class HeadscopeError(Exception):
-    """Something failed; the message is one sentence that says what to do about it."""
+    """A failure; the message is one sentence that says what to do."""
 
 
 class BadInput(HeadscopeError, ValueError):
-    """The caller gave something that cannot be used (exit code 2 on the command line)."""
+    """An argument cannot be used (exit code 2 on the command line)."""
 
 
 class AttentionNotRead(HeadscopeError, RuntimeError):
-    """A model ran, and no attention could be seen in it."""
+    """A model ran, but capture saw no attention."""
 
 
 class UnknownModel(BadInput):
@@ -22,7 +22,7 @@ class TextTooLong(BadInput):
 
 
 class HeadscopeWarning(UserWarning):
-    """Something a result does not show; commands print it as a line."""
+    """A fact that a result does not show; commands print it as a line."""
 
 
 class FewUnits(HeadscopeWarning):
@@ -34,18 +34,18 @@ class PaddingShows(UserWarning):
 
 
 class Stopped(KeyboardInterrupt):
-    """A run was stopped with Ctrl-C; the message says what is kept and how to go on.
+    """A run was stopped with Ctrl-C; the message says what is saved and how to resume.
 
-    `partial` is what a survey had measured by then, marked as incomplete.
+    `partial` is the survey so far, marked as incomplete.
     """
 
     partial: object = None
 
 
-# what a model raises that cannot run on something, and a bug of ours too
+# errors of models that cannot run on an input, and of bugs
 FOREIGN = (TypeError, ValueError, LookupError, RuntimeError, AttributeError, NotImplementedError)
 
 
 def first_line(error: BaseException) -> str:
-    """What another library said, short enough to stand inside a sentence of ours."""
+    """Another library's message, short enough to quote in a sentence."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

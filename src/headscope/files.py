@@ -1,9 +1,8 @@
-"""Outputs appear whole or not at all, and say by a checksum whether they still are.
+"""Outputs are written completely or not at all, with a checksum.
 
-The checksum is of all other bytes of the file: damage is refused, not read as other numbers. A
-writer puts `BLANK` into the file's own metadata, and `seal` replaces it by the SHA-256 of the file
-as it then is. Parquet and safetensors keep metadata as plain text, so both stay ordinary files of
-their kind.
+The checksum covers all other bytes of the file, so a damaged file raises an error. A writer puts
+`BLANK` into the file's own metadata, and `seal` replaces it by the SHA-256 of that file. Parquet
+and safetensors store metadata as plain text, so both remain ordinary files.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def seal(path: Path) -> None:
 
 
 def check_seal(path: Path) -> None:
-    """Refuse a file whose bytes are not those that were written."""
+    """Raise an error if the file's bytes have changed."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
         # a copy of the metadata may hold the blank one again; the sealed one is what counts
         for found in _SEALED.finditer(held):
@@ -61,7 +60,7 @@ def _digest(held: mmap.mmap, start: int) -> str:
 
 
 def _parts(held: mmap.mmap, start: int) -> Generator[bytes]:
-    """The file's bytes, the checksum among them blank."""
+    """The file's bytes, with a blank checksum."""
     for first, last in ((0, start), (start + 64, len(held))):
         for begin in range(first, last, _AT_ONCE):
             yield held[begin : min(begin + _AT_ONCE, last)]
@@ -74,7 +73,7 @@ TABLES = (".csv", ".parquet")
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
-    """Yield a temporary path beside `path`; on success it takes the place of `path`.
+    """Yield a temporary path beside `path`; on success it replaces `path`.
 
     A reader never sees half a file, and a failed run leaves an older output untouched.
     """
@@ -85,14 +84,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         raise BadInput(f"{target} is not an ordinary file; give the name of a file to write.")
     if not target.parent.is_dir():
         raise BadInput(f"The folder {target.parent} does not exist; create it or choose another.")
-    # named before it is made: an interrupt in between leaves no file that nobody knows of
+    # named before it is made, so that an interrupt in between leaks no file
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{target.suffix}")
     try:
         made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         mode = stat.S_IMODE(os.fstat(made).st_mode)
         os.close(made)
         yield temporary
-        temporary.chmod(mode)  # safetensors writes files that nobody else may read
+        temporary.chmod(mode)  # safetensors writes files that only the owner may read
         temporary.replace(target)
     except OSError as error:
         raise HeadscopeError(_cannot_write(target, error)) from error
@@ -101,7 +100,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 
 def check_table(path: str | os.PathLike[str], what: str = "A table") -> Path:
-    """Said before the work is done, not when it is to be written."""
+    """Raise an error for a bad path before the work begins."""
     found = Path(path)
     if found.suffix.lower() not in TABLES:
         raise BadInput(f"{what} is written as {' or '.join(TABLES)}, not as {found.name}.")
@@ -109,12 +108,12 @@ def check_table(path: str | os.PathLike[str], what: str = "A table") -> Path:
 
 
 def beside(path: Path, what: str) -> Path:
-    """The place of a second table: `heads.csv` and `heads-what.csv`."""
+    """The path of a second table: `heads.csv` and `heads-what.csv`."""
     return path.with_name(f"{path.stem}-{what}{path.suffix}")
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a data frame as .csv or .parquet, by the ending of its name, whole or not at all."""
+    """Write a data frame as .csv or .parquet, by its ending, completely or not at all."""
     found = check_table(path)
     with atomic_path(found) as temporary:
         if found.suffix.lower() == ".csv":
@@ -128,14 +127,14 @@ def write_tensors(
     path: str | os.PathLike[str],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write tensors as a safetensors file with a checksum, whole or not at all."""
+    """Write tensors as a safetensors file with a checksum, completely or not at all."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     with atomic_path(path) as temporary:
         try:
             save_file(dict(tensors), temporary, {**(metadata or {}), CHECKSUM: BLANK})
-        except SafetensorError as error:  # a full disk is no OSError to it
+        except SafetensorError as error:  # it does not raise OSError for a full disk
             raise OSError(str(error)) from error
         seal(temporary)
 

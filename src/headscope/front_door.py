@@ -1,4 +1,4 @@
-"""Packages whose names load what they need on first use, as their stub lists them.
+"""Packages whose names are imported on first use, as their stub lists them.
 
 A package's `__init__.pyi` is the one list of its public names: editors and type checkers read it,
 and `attach` reads it too. `from headscope.reading import load as load` says where `load` lives.
@@ -6,8 +6,8 @@ Views are found by the names of their files, so that a new one needs no line in 
 
 A folder and a function may share a name: `hs.atlas(…)` is a function and `headscope.atlas` holds
 its code. Python binds an imported folder as an attribute of its parent, so `hs.atlas` would turn
-into a module once any file of that folder is imported. `FrontDoor` keeps the public name. What it
-serves is held to its annotations (`checked`).
+into a module once any file of that folder is imported. `FrontDoor` keeps the public name. Its
+functions check their arguments against their annotations (`checked`).
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def attach(package: str, views: Iterable[str] = ()) -> list[str]:
 
 
 def stub_names(stub: Path) -> dict[str, tuple[str, str]]:
-    """Where every public name of a stub lives: module and name there."""
+    """Module and name there, for every public name of a stub."""
     found: dict[str, tuple[str, str]] = {}
     for node in ast.parse(stub.read_text("utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if alias.asname is not None:  # how a stub says that a name is public
+                if alias.asname is not None:  # a stub's form for a public name
                     found[alias.asname] = str(node.module), alias.name
     return found
 
@@ -95,7 +95,7 @@ def stub_names(stub: Path) -> dict[str, tuple[str, str]]:
 def view_functions() -> Mapping[str, str]:
     """The public function of every view by the view's name: {"head": "head_view", …}.
 
-    Each file of `views/` is a view of that name, so that naming them imports nothing.
+    Each file of `views/` is a view, so that listing them imports nothing.
     """
     return {name: function_of(name) for name in files("headscope.views")}
 

@@ -1,7 +1,7 @@
-"""Ctrl-C that waits until a change is whole.
+"""Ctrl-C that waits until a change is complete.
 
-Inside these blocks a handler notes the first Ctrl-C, which is raised at the block's end or at the
-next safe point; a second one is raised at once. Signals reach the main thread alone, so in other
+Inside these blocks a handler records the first Ctrl-C, which is raised at the block's end or at the
+next safe point; a second one is raised at once. Signals reach only the main thread, so in other
 threads the blocks do nothing.
 """
 
@@ -15,21 +15,21 @@ from typing import Any
 
 
 class _State:
-    """The blocks that are open in the main thread, and the Ctrl-C that came meanwhile."""
+    """The open blocks in the main thread, and the Ctrl-C received meanwhile."""
 
     blocks = 0  # of any kind
-    holding = 0  # those that hold Ctrl-C back
-    steps = 0  # those that hold it back at safe points too
+    holding = 0  # blocks that delay Ctrl-C
+    steps = 0  # blocks that delay it at safe points too
     asked = 0  # how often it came and was not raised
     came = False  # since the outermost block was opened
-    before: Any = None  # the handler that was found
+    before: Any = None  # the previous handler
 
 
 _state = _State()
 
 
 def uninterrupted() -> contextlib.AbstractContextManager[None]:
-    """Hold the first Ctrl-C back until the block ends; a second one is raised at once."""
+    """Delay the first Ctrl-C until the block ends; a second one is raised at once."""
     return _block(holds=True, at_safe_points=False)
 
 
@@ -42,10 +42,10 @@ def stopped_safely() -> contextlib._GeneratorContextManager[None]:  # pyright: i
 
 
 def remembered() -> contextlib.AbstractContextManager[None]:
-    """Raise Ctrl-C at once, and remember it: `was_asked()` knows of it while the block is open.
+    """Raise Ctrl-C at once, and remember it: `was_asked()` is true while the block is open.
 
-    Compiled code may take the KeyboardInterrupt for a fault of its own and raise another error,
-    and Python drops it in destructors.
+    Compiled code may turn the KeyboardInterrupt into another error, and Python drops it in
+    destructors.
     """
     return _block(holds=False, at_safe_points=False)
 
@@ -56,12 +56,12 @@ def was_asked() -> bool:
 
 
 def pending() -> bool:
-    """Whether a Ctrl-C is being held back now."""
+    """Whether a Ctrl-C is delayed now."""
     return bool(_state.asked)
 
 
 def safe_point() -> None:
-    """Here the work may be stopped: every change made for it is undone by an open `with` block."""
+    """A point where the work may stop: open `with` blocks undo every change made for it."""
     in_main = threading.current_thread() is threading.main_thread()
     if _state.asked and not _state.steps and in_main:
         _raise()
@@ -79,7 +79,7 @@ def _block(*, holds: bool, at_safe_points: bool) -> Generator[None]:
         _state.steps += step
         yield
     finally:
-        _state.holding += 1  # nothing is raised amid these lines
+        _state.holding += 1  # raise nothing during these lines
         _state.blocks -= 1
         _state.steps -= step
         # a generator's block may be closed by another thread, which cannot set a handler
@@ -93,7 +93,7 @@ def _block(*, holds: bool, at_safe_points: bool) -> Generator[None]:
 
 
 def _handling() -> bool:
-    """Take the signal for the outermost block, unless it is ignored or left to the system."""
+    """Handle the signal for the outermost block, unless it is ignored or left to the system."""
     if _state.blocks:
         return True
     _state.holding = _state.steps = _state.asked = 0
@@ -115,6 +115,6 @@ def _on_ctrl_c(number: int, frame: object) -> None:
 
 
 def _raise(frame: object = None) -> None:
-    """As the handler that was found would have it: KeyboardInterrupt, mostly."""
+    """Call the previous handler, which mostly raises KeyboardInterrupt."""
     _state.asked = 0
     _state.before(signal.SIGINT, frame)

@@ -1,7 +1,7 @@
 """Monitors by name: `hs.monitor.fit(scope, hs.monitor.injected(documents))`.
 
-A monitor reads a few heads' attention in the forward pass that reads a prompt. It scores whether
-an answer rests on its context, or whether a document holds an instruction.
+A monitor reads a few heads' attention in the forward pass that reads a prompt. It scores whether an
+answer rests on its context, or whether a document contains an instruction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Probes by name: `hs.probe.dependency(scope, "dev.conllu", test="test.conllu")`.
 
-Data is a path (`"sample"`: the data that is shipped) or what the readers of `headscope.corpus`
-give. Every function takes `limit=`, `output=`, `restart=` and `progress=`.
+Data is a path (`"sample"`: the shipped data) or the result of a reader in `headscope.corpus`. Every
+function takes `limit=`, `output=`, `restart=` and `progress=`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`hs.open`: whatever headscope wrote, opened by what the file says of itself."""
+"""`hs.open`: opens every file that headscope writes, by its content."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def open(path: str | Path) -> Reading | HeadResult | HeadWeights | Monitor:  # n
     ----------
     path
         A .safetensors, .parquet, .csv, .json, .atlas or .zip file, or an atlas's folder. The
-        content counts, not the ending. A .npz or .safetensors file of somebody else's attention
+        content counts, not the ending. A .npz or .safetensors file of attention from other software
         becomes a reading: an array `attention` (layer × head × query × key) and `tokens`.
 
     Returns
     -------
     Reading or HeadResult
-        An object of the class that was saved. A .csv holds the table alone, which comes back as
-        a `HeadTable`.
+        An object of the class that was saved. A .csv holds the table alone, which opens as a
+        `HeadTable`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a live page knows of its model beside the weights: how its numbers are read and named.
+"""A live page's data about its model beside the weights.
 
 The page's own types are in web/src/live/known.ts.
 """
@@ -35,7 +35,7 @@ VERSION = 1
 
 
 def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the page's script asks of the model, as JSON can hold it.
+    """Everything that the page's script needs to know about the model, as JSON.
 
     asked: the text of the first picture.
     """
@@ -90,7 +90,7 @@ def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def first_picture(scope: Scope) -> tuple[dict[str, Any], bytes]:
-    """What the page reads first and the answer, shown while the browser opens the model."""
+    """The page's first text and its answer, shown while the browser opens the model."""
     name, models = _models(scope)
     if family(scope) in OF_PICTURES:
         asked = {"id": ID, "text": "", "text_pair": None, "media": pictures.FIRST}
@@ -108,7 +108,7 @@ def _models(scope: Scope) -> tuple[str, Models]:
 
 
 def welcome(scope: Scope) -> dict[str, Any]:
-    """The answer to the page's first question, about one model."""
+    """The answer to the page's first request, with one model."""
     name, models = _models(scope)
     entry = models.entry(name)
     return {
@@ -124,7 +124,7 @@ def welcome(scope: Scope) -> dict[str, Any]:
 
 
 def vocabulary(tokenizer: Any) -> dict[str, Any]:
-    """Of every token, by number: its label and its class; and which are full stops or commas."""
+    """Every token's label and class, by number, and which are full stops or commas."""
     ids = list(range(len(tokenizer)))
     spelled = spelling_of(tokenizer, ids)
     labels = labels_of(tokenizer, spelled)
@@ -145,7 +145,7 @@ def _classes(scope: Scope) -> list[str] | None:
 
 
 def _corpus(scope: Scope) -> list[dict[str, Any]]:
-    """The bundled model's labels over a corpus, one a head."""
+    """The bundled model's labels over a corpus, one per head."""
     if scope.name != NAME:
         return []
     table: Any = bundled_labels()

@@ -1,4 +1,4 @@
-"""What a live page does to a picture before its model sees it, and where its patches lie."""
+"""A live page's processing of a picture, and the regions of its patches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_pictures(scope: Scope) -> dict[str, Any]:
         "steps": steps(scope),
         "tokens": tokens_header(query, "", Buffers()) | {"places": None},
         "kinds": query.positions.kinds.tolist(),
-        "rectangles": [  # as shares of the picture; none of what lies nowhere
+        "rectangles": [  # as shares of the picture; none for positions without a region
             None if np.isnan(one).any() else one.tolist()
             for one in query.positions.rectangles / sides
         ],
@@ -48,7 +48,7 @@ def of_pictures(scope: Scope) -> dict[str, Any]:
 
 
 def steps(scope: Scope) -> dict[str, Any]:
-    """Resized, cut to the middle, scaled; a processor that does more than that is refused."""
+    """Resize, crop to the centre, scale; a processor with other steps raises an error."""
     processor: Any = image_processor_of(processor_of(scope, "pictures"))
     picture = open_picture(FOLDER / FIRST)
     try:

@@ -1,4 +1,4 @@
-"""Measures: what every number per head is called and means, wherever it is computed."""
+"""Measures: the name and meaning of every number per head."""
 
 from headscope.measures.registry import Measure as Measure
 from headscope.measures.registry import every as every

@@ -1,8 +1,8 @@
 """The registry: every measure by its one name.
 
 A package that computes measures has a module called `registration` with a function `register`;
-those of headscope's own packages are found by looking, those of others through the entry point
-group `headscope.measures`. So nothing here knows who computes what.
+headscope's own packages are searched, others use the entry point group `headscope.measures`. So
+this module does not depend on them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Origin = Literal["statistic", "pattern", "circuit", "picture"]
 
 @dataclass(frozen=True)
 class Measure:
-    """What is known of a number per head without computing it."""
+    """The description of a number per head."""
 
-    name: str  # as tables and commands spell it
-    title: str  # as people read it
+    name: str  # in tables and commands
+    title: str  # for display
     sentence: str
     unit: str  # "share", "nats", "tokens", "rank correlation", …
-    low: float  # no value lies outside low … high
+    low: float  # limits of all values
     high: float
     formula: str
-    paper: str  # where it comes from
+    paper: str  # its source
     origin: Origin  # which part of headscope computes it
-    needs: str = ""  # what a model or text must have; empty: nothing beyond attention
-    of_one_text: bool = False  # whether a single reading has it, too
-    standard: bool = False  # whether a survey measures it when no measures are named
-    yardstick_of: str | None = None  # the measure this one is only there to judge
+    needs: str = ""  # requirements on a model or text; empty: only attention
+    of_one_text: bool = False  # whether a single reading has it too
+    standard: bool = False  # whether a survey measures it by default
+    yardstick_of: str | None = None  # the measure whose baseline this is
     computed_by: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -51,7 +51,7 @@ _lock = threading.RLock()  # another thread waits until all are there; the same 
 
 
 def register(*measures: Measure) -> None:
-    """Add measures; two that share a name are a mistake to be told."""
+    """Add measures; two with the same name raise an error."""
     for measure in measures:
         known = _measures.get(measure.name)
         if known is not None and known != measure:
@@ -69,7 +69,7 @@ def every() -> Mapping[str, Measure]:
 
 
 def find(name: str) -> Measure | None:
-    """The measure of that name; None for a number nobody registered."""
+    """The measure of that name; None if it is not registered."""
     _load()
     return _measures.get(name)
 
@@ -78,7 +78,7 @@ def _load() -> None:
     if _state["loaded"]:
         return
     with _lock:
-        if _state["loaded"] or _state["loading"]:  # what registers may ask for measures in turn
+        if _state["loaded"] or _state["loading"]:  # a register function may look up measures itself
             return
         _state["loading"] = True
         try:

@@ -1,1 +1,1 @@
-"""What views share: the state they are opened in, the heads and tokens shown, labels, numbers."""
+"""Shared by views: their state, the shown heads and tokens, labels, numbers."""

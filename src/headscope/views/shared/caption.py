@@ -28,7 +28,7 @@ def _texts(part: Part) -> tuple[str, ...]:
 def heading(
     kind: str, layer: int, heads: Sequence[int], of_heads: int, labels: Sequence[Label] = ()
 ) -> str:
-    """Which heads a figure shows, with the label of a single one."""
+    """A figure's heads, with the label of a single one."""
     named = "all heads" if len(heads) == of_heads > 1 else _numbered(heads)
     title = f"{kind.capitalize()} attention, layer {layer}, {named}"
     for label in labels:

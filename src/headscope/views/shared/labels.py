@@ -1,4 +1,4 @@
-"""Names of heads, however they were handed over."""
+"""Labels of heads, from any accepted form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Label:
 
     @property
     def rests(self) -> bool:
-        """Whether the head looks where nothing is to be learnt: many do, and it says little."""
+        """Whether the label is a sink's, which many heads have."""
         from headscope.patterns.pattern import patterns
 
         return any(pattern.rests and pattern.label == self.text for pattern in patterns().values())
@@ -47,8 +47,8 @@ Labels = Iterable[Label] | Mapping[tuple[int, int], tuple[str, float]]
 
 
 def as_labels(labels: Any, kind: str) -> tuple[Label, ...]:
-    """One label a head: from labels, a mapping {(layer, head): (text, score)}, or the data frame
-    that `headscope.patterns` gives."""
+    """One label per head, from labels, a mapping {(layer, head): (text, score)}, or the data frame
+    of `hs.labels`."""
     if labels is None:
         return ()
     if hasattr(labels, "itertuples"):
@@ -74,7 +74,7 @@ def _row(row: Any, kind: str) -> Label:
 
 
 def evidence(row: Any) -> str:
-    """What the label of a row rests on, in words; empty where the table does not know."""
+    """The evidence of a row's label, in words; empty if the table has none."""
     documents = getattr(row, "documents", None)
     if documents is not None and documents > 1:
         return f"over {int(documents):,} texts"
@@ -86,7 +86,7 @@ def evidence(row: Any) -> str:
 
 
 def _first(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """One label a head: tables of labels have each head's own first."""
+    """One label per head: tables list each head's strongest first."""
     kept: dict[tuple[str, int, int], Label] = {}
     for label in labels:
         kept.setdefault((label.kind, label.layer, label.head), label)
@@ -98,7 +98,7 @@ def best(labels: Iterable[Label]) -> Label | None:
 
 
 def labels_for(reading: Reading) -> pd.DataFrame | None:
-    """Measured on this text, where the caller named none; None where no part can be measured."""
+    """Labels on this text, if the caller gave none; None if no part can be measured."""
     return shown_labels(scores_for(reading), corpus_labels(reading))
 
 
@@ -110,7 +110,7 @@ def shown_labels(scores: pd.DataFrame | None, corpus: pd.DataFrame | None) -> pd
 
 
 def corpus_labels(reading: Reading) -> pd.DataFrame | None:
-    """What is known of the model's heads over a corpus: the bundled model comes with labels."""
+    """The labels of the model's heads over a corpus, which the bundled model has."""
     from headscope.models.open import NAME
     from headscope.patterns.bundled_labels import bundled_labels
 
@@ -118,7 +118,7 @@ def corpus_labels(reading: Reading) -> pd.DataFrame | None:
 
 
 def scores_for(reading: Reading) -> pd.DataFrame | None:
-    """Every head on every pattern, labelled or not; None where none could be measured."""
+    """Every head on every pattern, with or without a label; None if none could be measured."""
     from headscope.patterns.labels import quick_table, why_not_scored
 
     if all(why_not_scored(part) for part in reading.parts.values()):

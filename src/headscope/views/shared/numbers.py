@@ -80,7 +80,7 @@ def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
 
 
 def summary(part: Part) -> dict[str, NDArray[np.float64]]:
-    """Each measure as layers × heads, patterns last; those undefined for this reading left out."""
+    """Each measure as layers × heads, patterns last, without those undefined for this reading."""
     values = {**reading_values(part), **media_values(part)}
     shown = [m for m in every().values() if m.yardstick_of is None and m.name in values]
     if why_not_scored(part):
@@ -90,7 +90,7 @@ def summary(part: Part) -> dict[str, NDArray[np.float64]]:
 
 
 def describe_column(name: str, values: NDArray[np.floating]) -> dict[str, object]:
-    """What a page writes beside a column of numbers."""
+    """A page's description of a column of numbers."""
     finite = values[np.isfinite(values)]
     signed = bool(finite.size and finite.min() < 0 < finite.max())
     scale = "diverging" if signed else "sequential"
@@ -115,7 +115,7 @@ UNNAMED = "value"
 
 
 def plain_columns(source: Any) -> tuple[tuple[int, ...], Columns] | None:
-    """Layer numbers, and every column as layers × heads; None for what is none of these."""
+    """Layer numbers, and every column as layers × heads; None for other types."""
     if isinstance(source, Mapping):
         return _of_arrays({str(name): _array(values) for name, values in source.items()})
     if hasattr(source, "columns") and hasattr(source, "iloc"):

@@ -1,4 +1,4 @@
-"""What the image and the sound view share: their state, and what they draw on paper."""
+"""Shared by the image and the sound view: their state and their figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headscope.views.shared.selection import Side
 
 
-# patches and moments are single tokens, all of them shown
+# patches and moments are single tokens, all shown
 PLAIN = {
     "unit": "tokens",
     "specials": "shown",
@@ -38,14 +38,14 @@ PLAIN = {
 
 
 class Drawing(NamedTuple):
-    """Numbers of the heads that are on, where they lie, and what is selected."""
+    """The numbers of the heads that are on, their positions, and the selection."""
 
     positions: Positions
     heads: list[tuple[str, NDArray[np.float64]]]  # a name, and a number for each position
-    own: Tokens  # the side of what is selected
+    own: Tokens  # the selection's side
     in_hand: list[int]
     title: str
-    shown: dict[str, Any]  # what the figure says of itself
+    shown: dict[str, Any]  # the figure's description
 
 
 def drawing(
@@ -85,12 +85,12 @@ def sentence(tokens: Tokens, hand: Sequence[int], side: str) -> str:
     return f"Shaded: what looks at {who}"
 
 
-# What the image and the sound view open on.
+# The opening state of the image and the sound view.
 
 MEDIA_OPTIONS = {
     "side": ("query", "key"),
     "also": list,
-    "smoothing": ("nearest", "smooth"),  # between the middles of patches, for the eye alone
+    "smoothing": ("nearest", "smooth"),  # interpolated between patches, for display only
     "opacity": ("0.8", "0.5", "1"),  # of the strongest patch or moment
 }
 MEDIA_MEANINGS = {
@@ -109,7 +109,7 @@ def media_state(
     options: Mapping[str, Any],
     opening: int,
 ) -> dict[str, Any]:
-    """The state of a view with one selected position; `opening` is it where none is named."""
+    """The state of a view with one selected position, by default `opening`."""
     if query is not None and key is not None:
         raise BadInput("Select a query or a key: give query= or key=, not both.")
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
@@ -139,11 +139,11 @@ def opening_query(part: Part) -> int:
     return int(classes[0]) if classes.size else int(positions.kinds.size // 2)
 
 
-# The tokens of a side on paper, patches with their piece of the picture.
+# A side's tokens on paper; patches with their crop of the picture.
 
 
 def with_crops(side: Side, tokens: Tokens, reading: Reading) -> TokenLine:
-    """The side's line as it is where nothing was seen."""
+    """The side's line with crops; unchanged without a picture."""
     positions = tokens.positions
     if positions is None or not reading.pictures:
         return side.line

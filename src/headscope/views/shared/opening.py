@@ -1,4 +1,4 @@
-"""Which head a view opens on, so that the first picture says something at once."""
+"""The opening head, chosen so that the first picture is informative."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from headscope.views.shared.state import check_heads, check_layer, several
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.part import check_seen
 
-ROWS = 24  # queries looked at per head: a choice, not a measurement
+ROWS = 24  # queries per head: enough for a choice, not a measurement
 _known: WeakKeyDictionary[LayerAttention, NDArray[np.floating]] = WeakKeyDictionary()
 
 
 def opening_head(
     part: Part, labels: Sequence[Label] = (), layer: int | None = None
 ) -> tuple[int, int]:
-    """(layer, head): the best labelled, unless its label says that it rests; else the sharpest that
-    does more than look at itself, at special tokens or at the first token."""
+    """(layer, head): the best labelled that is not a sink, else the sharpest that does not mainly
+    attend to itself, special tokens or the first token."""
     check_seen(part)
     there = [
         label
@@ -37,7 +37,7 @@ def opening_head(
         return labelled.layer, labelled.head
     looked_at = [one for one in part.layers if layer in (None, one.layer)]
     for one in looked_at:
-        if one not in _known:  # a page asks twice: what it opens on, and what each part would
+        if one not in _known:  # a page needs it twice: for its opening, and for each part
             _known[one] = _dullness(part, one)
     dullness = [_known[one] for one in looked_at]
     least = min(range(len(looked_at)), key=lambda at: float(dullness[at].min()))
@@ -61,7 +61,7 @@ def chosen_heads(
 def chosen(
     part: Part, labels: Sequence[Label], layer: int | None, head: int | None
 ) -> tuple[int, int]:
-    """The layer and head asked for, what was left open being filled by the opening head."""
+    """The requested layer and head, completed by the opening head."""
     check_layer(part, layer)
     check_heads(part.heads, head)
     if layer is not None and head is not None:
@@ -71,14 +71,14 @@ def chosen(
 
 
 def _dullness(part: Part, layer: LayerAttention) -> NDArray[np.floating]:
-    """Per head: entropy in nats, with a penalty where most mass goes to trivial keys."""
+    """Per head: entropy in nats, with a penalty if most mass goes to trivial keys."""
     rows, sampled = _sampled(part, layer)
     trivial = np.zeros(sampled.shape[1:], dtype=bool)  # r s
     trivial |= ~part.key.content[None, :]
     trivial[:, 0] = True
     if part.kind != "cross":
         trivial |= rows[:, None] == np.arange(sampled.shape[2])[None, :]
-    weights = torch.from_numpy(sampled)  # of a long text a logarithm takes all threads there are
+    weights = torch.from_numpy(sampled)  # torch's logarithm uses all threads, for long texts
     entropy = -(weights * weights.clamp_min(1e-12).log()).sum(-1).mean(-1)  # h
     mass = (weights * torch.from_numpy(trivial)).sum(-1).mean(-1)  # h
     return entropy.numpy() + np.where(mass.numpy() > 0.5, 100.0, 0.0)
@@ -86,6 +86,6 @@ def _dullness(part: Part, layer: LayerAttention) -> NDArray[np.floating]:
 
 def _sampled(part: Part, layer: LayerAttention) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
     rows = sample(len(part.query), ROWS)
-    worth = rows[part.query.classes[rows] == TokenClass.WORD]  # special queries are dull everywhere
+    worth = rows[part.query.classes[rows] == TokenClass.WORD]  # special queries are all dull
     rows = worth if worth.size else rows
     return rows, layer.head_weights(slice(None), rows)

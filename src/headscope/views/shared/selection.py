@@ -1,7 +1,7 @@
-"""What is shown of a head: words for tokens, specials left out, one sentence at a time.
+"""What is shown of a head: tokens or words, with or without specials, all or one sentence.
 
-The page follows the same rules: a word's row is the mean over its pieces, its column the sum; what
-is hidden is left out, and rows are made to sum to one again only when asked for.
+The page follows the same rules: a word's row is the mean over its pieces, its column the sum;
+hidden tokens are left out, and rows are scaled to sum to one only on request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headscope.views.shared.weighting import factor
 
 @dataclass(frozen=True)
 class Side:
-    """One side's tokens, or words, as they are shown."""
+    """One side's shown tokens or words."""
 
     line: TokenLine
     starts: NDArray[np.intp]  # the first token of each
@@ -71,7 +71,7 @@ def select(
 
 
 def _weights(part: Part, layer: int, heads: Sequence[int] | None) -> NDArray[np.float32]:
-    """Of a long reading only the heads that are looked at are made."""
+    """The heads' weights; of a long reading only the shown heads are computed."""
     if heads is None:
         return part.weights(layer)
     if not heads:
@@ -106,7 +106,7 @@ def token_line(tokens: Tokens, chosen: NDArray[np.intp] | None = None) -> TokenL
 
 
 def is_right_to_left(tokens: Tokens) -> bool:
-    """Most letters are Hebrew or Arabic."""
+    """Whether most letters are Hebrew or Arabic."""
     letters = "".join(tokens.labels)
     count = sum(unicodedata.bidirectional(letter) in ("R", "AL") for letter in letters)
     return count * 2 > len(letters)

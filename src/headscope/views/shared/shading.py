@@ -1,7 +1,7 @@
-"""What the selected words give every other word, as the text view shades it.
+"""The text view's shading: attention from or to the selected words.
 
 The page follows the same rules (web/src/views/text/weights.ts): a word's row is the mean over its
-pieces, its column their sum; with no word selected all queries are averaged, or, of a long text,
+pieces, its column their sum; with no word selected all queries are averaged, or, in a long text,
 queries spread over it.
 """
 
@@ -19,15 +19,15 @@ from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
 from headscope.views.shared.weighting import factor
 
-MOST_WEIGHTS = 2**21  # averaged when no word is selected: rows of every head that make no more
-NEARBY = 16  # tokens: what lies so near to a sampled query is shared between the samples
+MOST_WEIGHTS = 2**21  # with no word selected, average at most rows with so many weights
+NEARBY = 16  # tokens: weights this near to a sampled query are shared between samples
 AT_ONCE = 64  # rows computed together from q and k
 Side = Literal["query", "key"]
 
 
 @dataclass(frozen=True)
 class Units:
-    """Tokens, or whole words, of one side: each from start up to end."""
+    """One side's tokens or words: each from start up to end."""
 
     start: NDArray[np.intp]
     end: NDArray[np.intp]
@@ -36,7 +36,7 @@ class Units:
         return self.start.size
 
     def holding(self, tokens: Sequence[int | None]) -> list[int]:
-        """The units of these tokens, each once, in the order given."""
+        """The units of these tokens, each once, in the given order."""
         found = (
             int(np.searchsorted(self.start, token, side="right")) - 1
             for token in tokens
@@ -53,7 +53,7 @@ class Units:
 
 @dataclass(frozen=True)
 class ByHead:
-    """What is selected gives every unit of the other side, head by head."""
+    """The selection's attention from or to every unit of the other side, by head."""
 
     side: Side
     hand: list[int]
@@ -67,9 +67,9 @@ class ByHead:
 @dataclass(frozen=True)
 class Shading:
     side: Side  # of the selected words
-    hand: list[int]  # units of that side; none: the mean of queries spread over the text
-    weights: NDArray[np.float64]  # one a unit of the other side
-    heads: NDArray[np.intp] | None  # where the strongest is shown: the head it came from
+    hand: list[int]  # selected units of that side; none: the mean of queries spread over the text
+    weights: NDArray[np.float64]  # one per unit of the other side
+    heads: NDArray[np.intp] | None  # if the strongest is shown: its head
     query: Units
     key: Units
     sampled: int
@@ -97,8 +97,8 @@ def spread(count: int, heads: int, weights: int = MOST_WEIGHTS) -> list[int]:
 
 
 def shared(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:  # h k
-    """The mean of each value and those around it; the farthest count half, so that no rhythm of
-    `reach` is left."""
+    """The mean of each value and those around it; the farthest count half, so that no period of
+    `reach` remains."""
     window = np.ones(2 * reach + 1)
     window[[0, -1]] = 0.5
 
@@ -109,7 +109,7 @@ def shared(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:  # h
 
 
 def shade(part: Part, state: Mapping[str, Any]) -> Shading:
-    """All heads that are on together."""
+    """The shading by all heads that are on."""
     found = by_head(part, state)
     each, rest = found.each, (found.query, found.key, found.sampled)
     if len(found.heads) > 1 and state.get("merge") == "strongest":
@@ -144,7 +144,7 @@ def by_head(part: Part, state: Mapping[str, Any]) -> ByHead:
 def rows_of(
     layer: LayerAttention, heads: Sequence[int], queries: NDArray[np.intp]
 ) -> NDArray[np.float64]:  # h r s
-    """The weights of some queries, never the whole maps of a reading that kept q and k alone."""
+    """The weights of some queries, without whole maps if a reading kept only q and k."""
     if not heads:
         return np.zeros((0, queries.size, layer.shape[2]))
     each = [layer.head_weights(slice(head, head + 1), queries)[0] for head in heads]
@@ -160,8 +160,8 @@ def _from_queries(
     looked: Sequence[int],
     step: float,
 ) -> NDArray[np.float64]:  # h k
-    """`step`: from one query to the next. Unless what lies near is shared among the words between
-    them, a head that looks at neighbours would shade every step-th word."""
+    """`step`: from one query to the next. Nearby weights are shared among the words between, or a
+    head that attends to neighbours would shade every step-th word."""
     total, near = np.zeros((2, len(heads), len(key)))
     reach = max(NEARBY, 4 * step) if step > 1 and part.kind != "cross" else -1
     for at in looked:
@@ -210,7 +210,7 @@ def _kept(
     key: Units,
     which: Sequence[int],
 ) -> NDArray[np.float64]:
-    """Rows summing to one again where asked for, and only the sentences asked for."""
+    """Rows scaled to sum to one if requested, within the requested sentences."""
     if state.get("specials") == "renormalised":
         whole = rows.sum(axis=-1, keepdims=True)
         rows = np.divide(rows, whole, out=np.zeros_like(rows), where=whole > 0)

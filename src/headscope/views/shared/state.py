@@ -1,4 +1,4 @@
-"""What is on screen, with the names the page uses; checked here so that misuse gets a sentence.
+"""The state on screen, with the page's names; invalid values raise an error.
 
 `State` is the one description: the page's type, defaults and choices are generated from it.
 """
@@ -26,7 +26,7 @@ Words = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class State(msgspec.Struct, kw_only=True):
-    """Everything on screen that can be linked to. Tokens are numbered as in Tokens."""
+    """Everything on screen that a link can hold. Tokens are numbered as in Tokens."""
 
     view: Words = "head"
     kind: Kind = "encoder"
@@ -71,12 +71,12 @@ class State(msgspec.Struct, kw_only=True):
     """What is drawn: α, ‖α v W‖, or the size of its part along an answer's logit."""
 
 
-# what a reading decides, and every view takes as arguments of its own; the rest are options
+# these depend on a reading and are arguments of every view; the rest are options
 SELECTION = ("view", "kind", "layer", "heads", "columns", "head", "query", "key", "chosen")
 
 
 def open_heads(part: Part, layer: int, heads: Sequence[int]) -> dict[str, Any]:
-    """Some heads of one layer; the first is the one that the numbers speak of."""
+    """Some heads of one layer; the panel's numbers are the first one's."""
     return {
         "kind": part.kind,
         "layer": layer,
@@ -89,7 +89,7 @@ _TYPES: Mapping[type, Any] = {str: Words, list: Wholes}  # of a view's own optio
 
 
 def options_of(*views: ViewModule) -> dict[str, Any]:
-    """The type of every option: those that all views have, and those of these views."""
+    """The type of every option: those of all views, and those of these views."""
     known = get_type_hints(State, include_extras=True)
     shared = {name: known[name] for name in known if name not in (*SELECTION, "weighting")}
     own = [one for view in views for one in getattr(view, "OPTIONS", {}).items()]
@@ -100,7 +100,7 @@ def options_of(*views: ViewModule) -> dict[str, Any]:
 
 
 def checked(given: Mapping[str, Any], view: str | None = None) -> dict[str, Any]:
-    """The options that describe the screen, or a sentence about the first that does not.
+    """The valid options of the screen; the first invalid one raises an error.
 
     With a view's name, only the options of that view count.
     """
@@ -115,13 +115,13 @@ def checked(given: Mapping[str, Any], view: str | None = None) -> dict[str, Any]
 
 
 def state_of(address: Mapping[str, str], reading: Reading) -> dict[str, Any]:
-    """The state that a link or an export asks for, checked against the reading it is about."""
+    """The state from a link or an export, checked against its reading."""
     known = {**get_type_hints(State, include_extras=True), **options_of(*discover().values())}
     state: dict[str, Any] = {"kind": reading.part().kind}
     for name, text in address.items():
         lists = _takes(known.get(name), Wholes)
         if name not in known or name == "view" or not (text or lists):
-            continue  # nothing may be what is on: an empty list is one
+            continue  # no heads may be on: an empty list is valid
         value: Any = text
         if lists:
             value = None if text == "all" else text.split(".") if text else []
@@ -152,7 +152,7 @@ def _takes(kind: Any, what: Any) -> bool:
 
 
 def _said(kind: Any) -> str:
-    """What an option takes, in words."""
+    """An option's values, in words."""
     if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"
     if _takes(kind, Wholes):
@@ -168,7 +168,7 @@ def check_layer(part: Part, layer: int | None) -> None:
 
 
 def several(heads: Any) -> list[int] | None:
-    """The heads asked for; one alone may be given as a number."""
+    """The requested heads; a single one may be a number."""
     if heads is None:
         return None
     found: Any = [heads] if isinstance(heads, int) else heads

@@ -1,4 +1,4 @@
-"""What is drawn in place of the weight: the choice, the factor, and the words that say so."""
+"""The weighting drawn instead of the weight: choice, factor and caption."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def weighting_of(part: Part, state: Mapping[str, Any]) -> Weighting | None:
 def factor(
     part: Part, state: Mapping[str, Any], layer: int, heads: Sequence[int] | None
 ) -> NDArray[np.float32]:
-    """h 1 s, or a plain one."""
+    """h 1 s, or 1."""
     found = weighting_of(part, state)
     return np.ones((1, 1, 1), np.float32) if found is None else found.shares(layer, heads)
 
 
 def drawn_caption(reading: Reading, part: Part, state: Mapping[str, Any]) -> str:
-    """The line under a figure, which says what is drawn where it is not the weight."""
+    """The line under a figure, which names the weighting, if any."""
     found = weighting_of(part, state)
     return caption(reading) if found is None else f"{caption(reading)}\nDrawn: {found.label}"
