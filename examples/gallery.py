@@ -40,8 +40,8 @@ In the code, `minilm` and `smollm2` are the paths of those models on disk (the p
 `requirements/models.txt` carry them), `whisper` is Whisper base, opened (it is unpacked by
 `requirements/fetch_data.py`), `recording` is what a voice of espeak-ng makes of the sentence
 `spoken`, and `picture` is a handwritten digit of the kind that `training.vision.digits.draw` makes;
-`bundled_atlas` is that of `headscope.atlas.bundled`, and `pages` are the paragraphs of this
-documentation (`training.bundled_atlas.texts()`). Everything else comes with headscope.
+`bundled_atlas` is that of `headscope.atlas.bundled`, and `pages` are the paragraphs of novels that
+it was made of (`training.bundled_atlas.texts()`). Everything else comes with headscope.
 """
 
 

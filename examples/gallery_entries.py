@@ -2,7 +2,7 @@
 
 `reading` and `view` are lines of Python as the page prints them; they are run as they stand, with
 `minilm`, `smollm2` and `whisper` as those models, `picture` as a handwritten digit, `recording` as
-the sentence `spoken` and `pages` as the paragraphs of this documentation.
+the sentence `spoken` and `pages` as the paragraphs that the bundled atlas was made of.
 """
 
 from __future__ import annotations
@@ -282,21 +282,21 @@ ATLASES = (
     Entry(
         "atlas",
         "The atlas of the bundled model",
-        "Every head over headscope's own documentation, and the texts behind its numbers.",
+        "Every head over chapters of four novels, and the texts behind its numbers.",
         "bundled_atlas()",
         "hs.atlas_view(atlas)",
     ),
     Entry(
         "atlas-minilm",
         "The atlas of MiniLM",
-        "72 heads over the same pages, as a map: heads that attend alike stand near each other.",
+        "72 heads over the same paragraphs, as a map: heads that attend alike are close.",
         "hs.atlas(hs.load(minilm), pages, max_tokens=128)",
         'hs.atlas_view(atlas, per_head=120, panels="clusters")',
     ),
     Entry(
         "atlas-smollm2",
         "The atlas of SmolLM2",
-        "270 heads of a decoder over the same pages, layer by layer.",
+        "270 heads of a decoder over the same paragraphs, layer by layer.",
         "hs.atlas(hs.load(smollm2), pages, limit=100, max_tokens=64)",
         'hs.atlas_view(atlas, per_head=40, panels="layers")',
     ),
