@@ -12,8 +12,8 @@ import torch
 
 from headscope.patterns.kinds import KINDS, classify, map_kinds, shares
 from headscope.patterns.kinds.classify import CHANNELS, SIZE, MapClassifier, picture
-from headscope.patterns.kinds.rules import masses, rule
 from headscope.text.tokens import Tokens
+from training.kinds.rules import masses, rule
 
 LABELS = Path(__file__).parents[2] / "training" / "kinds"
 

@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, interpolate
 
 from headscope.files import atomic_path
-from headscope.patterns.kinds.classify import SIZE, WEIGHTS, MapClassifier, picture
-from headscope.patterns.kinds.rules import KINDS, masses, rule
+from headscope.patterns.kinds.classify import KINDS, SIZE, WEIGHTS, MapClassifier, picture
 from training.kinds import labels
 from training.kinds.folds import folds
 from training.kinds.maps import maps
+from training.kinds.rules import masses, rule
 
 EPOCHS, BATCH, RATE, DECAY = 45, 32, 4e-3, 5e-3
 

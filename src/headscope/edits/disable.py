@@ -31,13 +31,6 @@ MEAN_OUTPUT = "mean_output"  # replaces heads' outputs; all other modes replace 
 LARGE = 2**26  # larger maps, in bytes, are not made if other queries have the same effect
 
 
-class Edit(Protocol):
-    """A change of attention: returns replaced weights (b h t s) or queries (b h t d), other
-    attention without maps, or None for no change."""
-
-    def __call__(self, call: Call) -> Tensor | Queries | Again | None: ...
-
-
 class Shape(Protocol):
     """The attributes of a model that name its heads; every scope has them."""
 

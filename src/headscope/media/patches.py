@@ -18,7 +18,6 @@ def tower_positions(
     model: Any,
     laid: Laid,
     count: int,
-    picture: int = 0,
     grid: tuple[int, int] | None = None,
 ) -> Positions:
     """The `count` positions of a tower over one tile.
@@ -29,14 +28,14 @@ def tower_positions(
     if laid.rectangles is not None and laid.grid is not None:
         if len(laid.rectangles) != count:
             raise _unknown(configuration, count)
-        return Positions.patches(laid.rectangles, laid.grid, picture)
+        return Positions.patches(laid.rectangles, laid.grid)
     size = grid or _by_patch_size(configuration, laid, count)
     if size is None:
-        return _cells(model, laid, count, picture)
+        return _cells(model, laid, count)
     rows, columns = size
     rectangles, numbers = patches_of_tile(laid.tiles[0], rows, columns)
     extra = extra_positions(configuration, count - rows * columns)
-    return Positions.joined(extra, Positions.patches(rectangles, numbers, picture))
+    return Positions.joined(extra, Positions.patches(rectangles, numbers))
 
 
 def extra_positions(configuration: Any, count: int) -> Positions:
@@ -66,7 +65,7 @@ def _by_patch_size(configuration: Any, laid: Laid, count: int) -> tuple[int, int
     return size if known else None
 
 
-def _cells(model: Any, laid: Laid, count: int, picture: int) -> Positions:
+def _cells(model: Any, laid: Laid, count: int) -> Positions:
     """The cells of a feature map that convolutions made of the picture, for detectors."""
     tile = laid.tiles[0]
     for stride in STRIDES:
@@ -76,7 +75,7 @@ def _cells(model: Any, laid: Laid, count: int, picture: int) -> Positions:
                 found = centred_cells(tile, rows, columns, stride)
             else:
                 found = patches_of_tile(tile, rows, columns)
-            return Positions.patches(*found, picture)
+            return Positions.patches(*found)
     raise _unknown(model.config, count)
 
 

@@ -31,9 +31,9 @@ AT_ONCE = 64
 MOST_TOKENS = 40  # a longer text would take over 800 readings; it is cut
 
 
-def helpfulness(scope: Scope, text: str, text_pair: str | None = None) -> Tensor:
+def helpfulness(scope: Scope, text: str) -> Tensor:
     """π (n n): row i, column j is how much token j helps to guess token i; special tokens 0."""
-    batch = scope.encode([text], [text_pair], truncate=True, max_tokens=MOST_TOKENS)
+    batch = scope.encode([text], [None], truncate=True, max_tokens=MOST_TOKENS)
     return _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
 
 

@@ -81,15 +81,14 @@ def sentence_lines(
     head: int,
     *,
     title: str,
-    without_separators: bool = True,
 ) -> Figure:
     """One head's attention between the words of a sentence, as in Clark et al.'s Fig. 5.
 
-    With `without_separators` the weight on special tokens is removed and rows are scaled to sum to
-    one, so that attention to words is visible.
+    The weight on special tokens is removed and rows are scaled to sum to one, so that attention to
+    words is visible.
     """
     reading = scope.read(list(sentence.words)).words()
-    return reading_lines(reading, layer, head, title=title, words_only=without_separators)
+    return reading_lines(reading, layer, head, title=title, words_only=True)
 
 
 def best_heads(

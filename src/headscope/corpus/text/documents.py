@@ -64,8 +64,6 @@ LINES_OF_JSON = (".jsonl", ".ndjson")
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 PEEK = 200  # lines inspected to decide the layout of a text file
 
-Corpus = "str | Path | Iterable[Any]"
-
 
 def endings() -> tuple[str, ...]:
     """The endings of files that are read when the corpus is a folder."""

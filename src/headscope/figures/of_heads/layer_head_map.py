@@ -23,7 +23,6 @@ def layer_head_map(
     diverging: bool = False,
     mark: Sequence[tuple[int, int]] | None = None,  # (layer, head) cells to outline
     *,
-    numbers: bool | None = None,  # print the value in each cell; None: when the map is small
     limits: tuple[float, float] | None = None,
     layers: Sequence[int] | None = None,  # row labels if not 0, 1, 2, …
     less_is_better: bool = False,  # reverses a diverging scale, so that orange is worse
@@ -31,7 +30,7 @@ def layer_head_map(
     """Draw the map with its colour scale; `diverging` centres the scale on zero."""
     values = layers_by_heads(values, "layer_head_map")
     rows, columns = values.shape
-    show_numbers = (rows * columns <= 200) if numbers is None else numbers
+    show_numbers = rows * columns <= 200  # the value in each cell
     cell = 0.30 if show_numbers else max(0.10, min(0.24, 4.6 / columns))
     norm = scale_of(values, diverging, limits)
     with style.drawing():

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_max_pool2d, interpolate
 
-from headscope.patterns.kinds.rules import KINDS
 from headscope.runs import State
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from headscope.reading import Reading
 
+KINDS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SIZE = 64
 CHANNELS = 2
 WIDTHS = (8, 8, 16, 16, 32, 32, 64, 64)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Part
 from headscope.statistics.distances.alike import Alike, by_distance, overlap, same_words
@@ -23,8 +22,8 @@ BY_DISTANCE = (
 )
 
 
-def comparison(one: KeptReading, two: KeptReading, kind: Kind | None = None) -> dict[str, Any]:
-    part = one.reading.part(kind)
+def comparison(one: KeptReading, two: KeptReading) -> dict[str, Any]:
+    part = one.reading.part()
     if part.kind not in two.reading.parts:
         kinds = " and ".join(two.reading.kinds)
         raise BadInput(f"The other reading has no {part.kind} attention; it has {kinds}.")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from headscope.text.tokens import Tokens
 
-KINDS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 EVEN = 0.7  # of the largest entropy within a sentence
 
 
