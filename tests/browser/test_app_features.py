@@ -278,7 +278,7 @@ def test_an_answer_is_followed_backwards_with_a_trail(new_page, address):
     first = state(page)
     assert (first["layer"], first["query"], first["view"]) == (1, 7, "prediction")
     share = panel.locator("li b").first.inner_text()
-    assert re.fullmatch(r"-?\d+ %", share)
+    assert re.fullmatch(r"[−-]?\d+ %", share)
     name = writer.get_attribute("data-writer")
     writer.click()
     back = panel.locator("[data-trail]")

@@ -92,7 +92,15 @@ def _relative(given: str | None) -> int | Literal["mean"] | None:
 
 
 def _say(found: Score | QueryScores) -> None:
+    from headscope.circuits import QueryScores
+
     out.print(found.title, highlight=False, markup=False)
+    if isinstance(found, QueryScores):
+        best = found.weights.argsort()[::-1][:SHOWN]
+        seen = (f"{found.key_tokens[found.keys[at]]!r} {found.weights[at]:.2f}" for at in best)
+        out.print(f"it looks at {', '.join(seen)}", highlight=False, markup=False)
+    else:
+        out.print(f"score {found.value:+.2f}, weight {found.weight:.2f}", highlight=False)
     for side, what in (("query", "the query is written by"), ("key", "the key is written by")):
         out.print(what, highlight=False)
         rows = found.top(side, SHOWN)

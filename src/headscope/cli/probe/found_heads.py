@@ -60,7 +60,8 @@ def show(
             draw(found.draw(number), shared.in_folder(drawings, f"{found.role}-{number + 1}"))
     best = found.top(n=8)
     show_table(best, [one for one in SHOWN if bool(best[one].notna().any())])
-    show_table(found.together)
+    if len(found.together):
+        show_table(found.together)
     beyond = len(found.found[["layer", "head"]].drop_duplicates())
     heads = len(found.table[["layer", "head"]].drop_duplicates())
     err.print(

@@ -1,4 +1,4 @@
-/** Who wrote what the head's query asks for and what its key offers; a click follows a writer, with a trail back. */
+/** The writers of the head's query and of its key; a click follows a writer, with a trail back. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../../instrument/instrument";
@@ -70,8 +70,8 @@ function Side({ title, writers, follow }: { title: string; writers: WriterFacts[
           return (
             <li key={writer.name}>
               {writer.layer !== null ? <button class="plain" data-writer={writer.name} title={title} onClick={() => follow(writer)}>{name}</button> : <span>{name}</span>}
-              <meter min={0} max={1} value={Math.min(1, Math.abs(writer.share ?? 0))} aria-label={`share ${valueText(writer.share ?? 0)}`} />
-              <b>{writer.share === null ? "" : `${Math.round(100 * writer.share)} %`}</b>
+              <meter class={(writer.share ?? 0) < 0 ? "against" : ""} min={0} max={1} value={Math.min(1, Math.abs(writer.share ?? 0))} aria-label={`share ${valueText(writer.share ?? 0)}`} />
+              <b>{writer.share === null ? "" : `${Math.round(100 * writer.share)} %`.replace("-", "−")}</b>
             </li>
           );
         })}
