@@ -28,6 +28,8 @@ export type Options = MountOptions & {
   together?: (largest: number) => number;
   /** Another head, layer or view is about to take the place of what is drawn. */
   leaving?: () => void;
+  /** What a caption in place of the foot takes of the window's height. */
+  below?: () => number;
   /** The map of a head that is off as it was before. */
   was?: (kind: Kind, layer: number, head: number) => Promise<Float32Array> | null;
   /** The head of the other reading that is compared with one of this. */
@@ -208,8 +210,9 @@ export class Instrument implements Mounted {
 
   private height(): number {
     if (this.options.height) return this.options.height;
-    // In a narrow frame the line under the picture wraps to three.
-    const foot = this.root.clientWidth < 720 ? 78 : 32;
+    // In a narrow frame the line under the picture wraps to two, and to three.
+    const width = this.root.clientWidth;
+    const foot = this.options.below?.() ?? (width < 480 ? 78 : width < 720 ? 50 : 32);
     if (this.options.fill) return Math.max(240, globalThis.innerHeight - this.stage.getBoundingClientRect().top - foot - 1);
     const above = this.stage.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
     return Math.max(300, globalThis.innerHeight - above - foot - 30);

@@ -9,6 +9,7 @@ import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
 import { cellAt, headGrid, markOpen, rangeOf } from "../../views/head_map/grid";
 import { ChangeMap } from "./against";
+import { smallText } from "./panel";
 import { useAnswer } from "./server/answer";
 import type { Session } from "./session";
 
@@ -83,9 +84,9 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
       <div class="read-out" title={`${column?.note ?? ""} A dot marks a labelled head, a stroke one that is off, a ring one that matters to the answer.`}>
         <Thumbnail thumbnails={pooled?.for === `${id} ${kind}` ? pooled.reply : null} at={part.layers.indexOf(layer) * part.heads + head} shade={shade} />
         <p aria-live="polite">
-          <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
+          <b>{layer}-{head}</b> {column?.title ?? column?.name.replaceAll("_", " ")} {value === undefined || Number.isNaN(value) ? "not measured" : smallText(value)}
           <br />
-          <span class="quiet">{label ? `${label.rests ? "only a " : ""}${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
+          <span class="quiet">{label ? `${label.rests ? "only a" : "label:"} ${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
         </p>
       </div>
       {session.reading!.other && <ChangeMap session={session} instrument={instrument} />}

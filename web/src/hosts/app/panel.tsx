@@ -153,7 +153,7 @@ function Numbers({ facts, session }: { facts: HeadFacts; session: Session }): JS
 }
 
 /** A weight of 3e-9 is nothing to anyone who looks at a head. */
-const smallText = (value: number) => (Math.abs(value) < 0.0005 && value !== 0 ? (value < 0 ? ">−0.001" : "<0.001") : valueText(value));
+export const smallText = (value: number) => (Math.abs(value) < 0.0005 && value !== 0 ? (value < 0 ? ">−0.001" : "<0.001") : valueText(value));
 
 function SwitchOff({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const { state } = instrument;

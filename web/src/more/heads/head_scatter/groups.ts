@@ -28,13 +28,17 @@ export const steps = (colours: Rgb[]): Rgb[] => Array.from({ length: 256 }, (_, 
 
 /** The numbers of the groups in the middle of their points: colour is never the only sign. */
 export function writeNumbers(picture: SVGElement, groups: Group[], points: (Point | null)[]): void {
+  const written: Point[] = [];
   for (const { number, places } of groups) {
     const own = places.map((place) => points[place]).filter((point) => point !== null);
     if (!own.length) continue;
     const [x, y] = [0, 1].map((side) => own.reduce((sum, point) => sum + point[side], 0) / own.length);
     // A few points would be hidden under their own number: it stands beside them.
     const aside = own.length < 4 && own.some((point) => Math.hypot(point[0] - x, point[1] - y) < 12) ? 14 : 0;
-    picture.append(svg("text", { class: "sc-group", x: x + aside, y: y + 6 - aside / 2, "text-anchor": "middle" }, String(number)));
+    let at: Point = [x + aside, y + 6 - aside / 2];
+    while (written.some((other) => Math.abs(other[0] - at[0]) < 16 && Math.abs(other[1] - at[1]) < 15)) at = [at[0], at[1] + 3];
+    written.push(at);
+    picture.append(svg("text", { class: "sc-group", x: at[0], y: at[1], "text-anchor": "middle" }, String(number)));
   }
 }
 
