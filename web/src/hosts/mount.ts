@@ -45,7 +45,7 @@ export function mountInto(element: HTMLElement, source: Source, options: Options
   return { instrument, frame };
 }
 
-/** In place of a view that could not be opened: one sentence. */
+/** One sentence instead of a view that could not be opened. */
 export function showError(element: HTMLElement, error: unknown): void {
   const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   adoptStyle(root);

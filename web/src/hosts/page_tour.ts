@@ -1,4 +1,4 @@
-/** A tour in a page: the one it carries, or a file that is dropped on it; its steps set what the views show. */
+/** A page's tour: its own, or a dropped file; its steps set the views' states. */
 import { adoptStyle } from "../instrument/definitions";
 import { tourOf } from "../state/tour";
 import type { Step } from "../state/tour";

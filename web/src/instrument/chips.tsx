@@ -28,7 +28,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
     const next = on.includes(head) ? on.filter((each) => each !== head) : [...on, head];
     store.set({ heads: next.length === part.heads ? null : next, head: next.includes(head) || !next.length ? head : next[0], marked: [] });
   };
-  /** A double click arrives after two clicks have toggled twice, so what is on is as it was before them. */
+  /** A double click follows two clicks that toggled twice, so the selection is as before them. */
   const solo = (head: number) => {
     if (!many) return;
     const on = headsOn(store.state, part);

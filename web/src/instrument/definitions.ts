@@ -9,7 +9,7 @@ declare global {
   var headscopeViews: ViewDefinition[] | undefined;
 }
 
-/** By their place among the tabs. */
+/** In the order of the tabs. */
 export const definitions: ViewDefinition[] = [];
 let sheet: CSSStyleSheet | null = null;
 

@@ -8,7 +8,7 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
-  // At once, so that what is typed right after "/" goes into the field.
+  // At once, so that letters typed right after "/" go into the field.
   useLayoutEffect(() => {
     const { root } = instrument;
     const before = (root.getRootNode() as ShadowRoot).activeElement as HTMLElement | null;

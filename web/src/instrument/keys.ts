@@ -103,7 +103,7 @@ function moveLayer({ store }: Instrument, by: number): boolean {
   return true;
 }
 
-/** With one head on, the next one takes its place; with several, the head in hand moves alone. */
+/** With one head on, the next one replaces it; with several, only the selected head moves. */
 function moveHead(instrument: Instrument, by: number): boolean {
   const { store, reading } = instrument;
   if (!reading.parts.length) return false;

@@ -1,4 +1,4 @@
-/** The controls a view asks for: where one looks, and, behind a button, how it is drawn. */
+/** A view's controls: what to show and, behind a button, how to draw it. */
 import type { JSX } from "preact";
 import type { State } from "../protocol/types";
 import { hasPair, isRightToLeft } from "../protocol/units";
@@ -70,7 +70,7 @@ const choices: Choice[] = [
   },
 ];
 
-/** Which layer and head is looked at, where no dial says it. */
+/** The layer and the head, if there is no dial. */
 export function Where({ instrument }: { instrument: Instrument }): JSX.Element {
   const { controls } = instrument.definitionNow();
   const { dial } = instrument.options;
@@ -93,7 +93,7 @@ interface Field {
   control: JSX.Element;
 }
 
-/** How the picture is drawn: behind one button, beside which stands what is not as usual, each a click from being so. */
+/** Display options behind one button; beside it, changed options, each reset by a click. */
 export function Display({ instrument }: { instrument: Instrument }): JSX.Element | null {
   const fields = fieldsOf(instrument);
   if (!fields.length) return null;

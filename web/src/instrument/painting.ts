@@ -1,7 +1,7 @@
-/** Work that takes longer is seen to go on. */
+/** Longer work is visible as busy. */
 const patience = 90;
 
-/** Knows when what was asked for is on screen: drawn, and two animation frames gone by. */
+/** Tells when a requested picture is on screen: drawn, two animation frames ago. */
 export class Painting {
   private pending = 0;
   /** Pictures whose marks are still to be drawn. */
@@ -46,7 +46,7 @@ export class Painting {
 function twoFrames(): Promise<void> {
   return new Promise((resolve) => {
     requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
-    // A hidden tab draws no frames; nobody should wait for ever.
+    // A hidden tab draws no frames, so waiting needs a time limit.
     setTimeout(resolve, 1000);
   });
 }

@@ -6,7 +6,7 @@ import { headsOn } from "../state/state";
 
 /** Decoded layers kept ahead of need, in bytes; a file of any length stays affordable. */
 const budget = 96 * 2 ** 20;
-/** Maps larger than this are left until they are asked for. */
+/** Larger maps are fetched only when needed. */
 const mapLimit = 1100 * 1100;
 
 const idle = (act: () => void): (() => void) => {
@@ -48,7 +48,7 @@ export function prefetch(reading: Reading, state: State): () => void {
           if (Math.abs(part.layers.indexOf(layer) - at) > 2 || size > mapLimit) return;
           for (const head of heads) if (!stopped) await reading.map(state.kind, layer, head);
         })
-        // A layer that cannot be had is reported when it is asked for.
+        // A missing layer is reported when it is needed.
         .catch(() => undefined)
         .then(next);
     });

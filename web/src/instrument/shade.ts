@@ -10,7 +10,7 @@ export function shadeAround(): Shade {
   return system()?.matches ? "dark" : "light";
 }
 
-/** Calls when that changes, until what it gives back is called. */
+/** Calls when it changes, until the returned function is called. */
 export function watchShade(onChange: (around: Shade) => void): () => void {
   let last = shadeAround();
   const look = () => {

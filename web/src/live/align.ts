@@ -1,4 +1,4 @@
-/** Where tokens stand in their text: the tokenizer in the page tells no offsets, so they are found again. */
+/** The positions of tokens in their text, which the page's tokenizer does not return. */
 
 export type Span = [start: number, end: number];
 
@@ -11,7 +11,7 @@ const bytes = (() => {
   return table;
 })();
 
-/** One span a token, in characters; tokens of `added` stand in the text as they are spelled. */
+/** One span per token, in characters; tokens of `added` occur in the text as spelled. */
 export function spansOf(characters: string[], tokens: string[], added: (at: number) => boolean, unknown: (at: number) => boolean, spells: "bytes" | "pieces"): Span[] {
   return spells === "bytes" ? byBytes(characters, tokens, added) : byPieces(characters, tokens, added, unknown);
 }
@@ -57,7 +57,7 @@ function byPieces(characters: string[], tokens: string[], added: (at: number) =>
     }
     const start = at;
     if (unknown(number)) {
-      // It stands for a whole stretch that the tokenizer did not know: up to a blank, or a sign that stands alone.
+      // It covers a whole unknown stretch, up to a blank or a sign that is a token of its own.
       do at++;
       while (at < characters.length && !/\s/u.test(characters[at]) && !alone(characters[at]) && !alone(characters[at - 1]));
       return [start, Math.min(at, characters.length)];

@@ -1,4 +1,4 @@
-/** What a live page knows of its model beside the weights: written by src/headscope/live/known.py. */
+/** A live page's data about its model beside the weights, written by src/headscope/live/known.py. */
 import type { ModelsReply } from "../protocol/app";
 import type { Kind, Label, Mask, Rotary, Tokens } from "../protocol/types";
 
@@ -32,7 +32,7 @@ export interface LessonOf {
   view: string;
 }
 
-/** Of a model that takes pictures: src/headscope/live/pictures.py. */
+/** For a model that takes pictures: src/headscope/live/pictures.py. */
 export interface PicturesKnown {
   /** Sizes as rows and columns; `resample`: Pillow's number of a filter. */
   steps: { size: [number, number]; resample: number; crop: [number, number]; factor: number; mean: number[]; std: number[] };
@@ -66,7 +66,7 @@ export interface Known {
   mask: number | null;
   mask_token: string | null;
   ends: number[];
-  /** What the tokenizer may put after a text. */
+  /** Tokens that the tokenizer may add after a text. */
   closes: number | null;
   names_of_classes: string[] | null;
   measures: Measure[];

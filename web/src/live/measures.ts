@@ -22,7 +22,7 @@ export interface Marked {
 export interface PatternScore {
   /** layers × heads. */
   score: Float64Array;
-  /** What a head that attends alike to all it sees would score. */
+  /** The score of a head that attends uniformly to all it sees. */
   uniform: number;
 }
 
@@ -91,7 +91,7 @@ const entropy: Row = (map, start, _, t) => {
   return sum;
 };
 
-/** Over the queries that are asked; NaN where none is. */
+/** The mean over the queries with a target; NaN if there are none. */
 function mean({ attention, layers, heads, t }: Maps, row: Row, asked: (query: number) => boolean): Float64Array {
   const queries = Array.from({ length: t }, (_, query) => query).filter(asked);
   return Float64Array.from({ length: layers * heads }, (_, head) => {
@@ -105,7 +105,7 @@ export function defined(found: Record<string, Float64Array>): Record<string, Flo
   return Object.fromEntries(Object.entries(found).filter(([, values]) => values.some((value) => !Number.isNaN(value))));
 }
 
-/** Every pattern that this text can show; those without a query to ask are left out. */
+/** Every pattern that this text can show, without those that lack a query. */
 export function patterns(maps: Maps, marked: Marked): Record<string, PatternScore> {
   const found: Record<string, PatternScore> = {};
   for (const [name, { targets, pool }] of Object.entries(relations(marked))) {
@@ -192,7 +192,7 @@ function mass({ attention, layers, heads, t }: Maps, { causal }: Marked, targets
   return { score, uniform: uniform / aimed.length };
 }
 
-/** The mass on the query's own sentence times how evenly it is spread there. */
+/** The mass on the query's own sentence times its uniformity there. */
 function bagOfWords({ attention, layers, heads, t }: Maps, { tokens: { class: classes, segment } }: Marked): PatternScore | null {
   const size = segment.map((own) => segment.filter((each) => each === own).length);
   const asked = segment.map((_, query) => query).filter((query) => classes[query] >= punctuation && size[query] > 1 && size[query] < t);

@@ -9,7 +9,7 @@ export interface Pass {
   k: Float32Array;
   attention: Float32Array;
   t: number;
-  /** One row a position asked for; of classes: one row. */
+  /** One row per requested position; for classes, one row. */
   logits: Float32Array[];
   follows: Float32Array | null;
 }
@@ -26,7 +26,7 @@ export class Model {
     return new Model(known, await InferenceSession.create(weights, { executionProviders: ["wasm"] }));
   }
 
-  /** `positions`: where the model is asked for words. */
+  /** `positions`: positions whose words to predict. */
   async text(ids: number[], types: number[], positions: number[], off: OffHead[]): Promise<Pass> {
     const whole = (numbers: number[], shape: number[]) => new Tensor("int64", BigInt64Array.from(numbers, BigInt), shape);
     const t = ids.length;

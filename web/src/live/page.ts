@@ -61,23 +61,19 @@ class Engine {
   }
 }
 
-/** Whether this asks for the picture that comes with the page. */
+/** Whether this requests the page's own first picture. */
 function isFirst({ first }: Known, body: string): boolean {
   const { text, text_pair, off = [], truncate = false, writing, media, name } = JSON.parse(body) as ReadRequest & Partial<MediaRequest>;
   if (first.media) return media === "example" && name === first.media && !off.length;
   return text === first.text && (text_pair || null) === first.text_pair && !off.length && !truncate && !writing;
 }
 
-function element(name: string): HTMLElement | null {
-  return document.querySelector(`script[data-live="${name}"]`);
-}
-
-/** The bytes in the page, which are let go of once they were taken. */
+/** The bytes in the page, in one element or several, which are let go of once they were taken. */
 function taken(name: string): string {
-  const found = element(name);
-  const text = found?.textContent ?? "";
-  found?.remove();
-  return text.trim();
+  const found = [...document.querySelectorAll(`script[data-live="${name}"]`)];
+  const text = found.map((each) => each.textContent.trim()).join("");
+  for (const each of found) each.remove();
+  return text;
 }
 
 async function whole(part: Payload & { inside: boolean; name?: string }): Promise<Uint8Array> {
@@ -92,9 +88,9 @@ function sent(part: (Payload & { inside: boolean; name?: string }) | null): Payl
   return part.inside ? { bytes: part.bytes, base64: taken(part.name!) } : { bytes: part.bytes, url: new URL(part.url!, location.href).href };
 }
 
-const manifest = element("manifest");
+const manifest = taken("manifest");
 if (manifest) {
-  const parts = JSON.parse(manifest.textContent ?? "{}") as Manifest;
+  const parts = JSON.parse(manifest) as Manifest;
   for (const [name, part] of Object.entries(parts)) if (part) Object.assign(part, { name });
   (globalThis as { headscopeEngine?: Engine }).headscopeEngine = new Engine(parts);
 }

@@ -21,7 +21,7 @@ export function pictureStatistics({ attention, layers, heads, t }: Maps, { kinds
   const isNear = (query: number, key: number) => Number(across(query, key) < near * size[0] && down(query, key) < near * size[1]);
   const share = (keys: number[]): Of => (weight) => (keys.length ? mean(patches.map((query) => sum(keys, (key) => weight(query, key)))) : NaN);
   const onPatches = (value: (query: number, key: number) => number): Of => (weight) => mean(among(patches, weight, value));
-  /** Of each query that gives patches anything, the mean of a value under its attention to them. */
+  /** For each query that attends to patches, the mean of a value under that attention. */
   const among = (queries: number[], weight: (query: number, key: number) => number, value: (query: number, key: number, share: number) => number) =>
     queries.flatMap((query) => {
       const whole = sum(patches, (key) => weight(query, key));

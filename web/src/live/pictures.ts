@@ -15,7 +15,7 @@ export interface Positions {
   rectangles: Float32Array;
 }
 
-/** Of Pillow's filters: how far each reaches, and its weight at a distance. */
+/** Pillow's filters: their radius, and their weight at a distance. */
 const filters: Record<number, [reach: number, weight: (x: number) => number]> = {
   1: [3, (x) => (x < 3 ? sinc(x) * sinc(x / 3) : 0)],
   2: [1, (x) => Math.max(0, 1 - x)],
@@ -62,7 +62,7 @@ export function prepared(pixels: Uint8Array, { width, height }: Picture, { steps
   return { data, rows, columns };
 }
 
-/** Along the middle axis of (lines, from, width): `to` entries in place of `from`. */
+/** Resize the middle axis of (lines, from, width) from `from` to `to` entries. */
 function resized(pixels: Uint8Array, lines: number, from: number, width: number, to: number, filter: number): Uint8Array {
   if (from === to) return pixels;
   const [reach, weigh] = filters[filter];

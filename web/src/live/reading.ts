@@ -16,7 +16,7 @@ const classToken = 4;
 const ofTexts = "Patterns are those of texts; these positions are parts of a picture.";
 /** Tokens from which on a text is first read as text. */
 const long = 300;
-/** A share of the attention from which on a lesson may say what the head does. */
+/** The least share of the attention for a lesson about the head. */
 const clear = 0.5;
 const pairsShown = 5;
 
@@ -137,7 +137,7 @@ export class LiveReading {
     return { kind: known.kind, layers: known.layers.map((_, number) => number), heads: known.heads, columns };
   }
 
-  /** The best labelled head, unless its label says that it rests; else the sharpest that does more than rest. */
+  /** The best labelled head that is not a sink; else the sharpest that is not a sink. */
   private opening(): [number, number] {
     const best = this.known.corpus.filter((each) => !each.rests).reduce<CorpusLabel | null>((a, b) => (a && a.score >= b.score ? a : b), null);
     if (best) return [best.layer, best.head];
@@ -169,13 +169,13 @@ export class LiveReading {
     return this.off.some(([, l, h]) => l === layer && h === head);
   }
 
-  /** What the head map is coloured by at first: what the selected head is labelled for. */
+  /** The head map's opening measure: the selected head's label. */
   private column([layer, head]: [number, number]): string {
     const pattern = this.labelOf(layer, head)?.pattern ?? "";
     return pattern in this.scores ? pattern : "entropy";
   }
 
-  /** The query whose attention is the sharpest among the words: what the text view opens on. */
+  /** The text view's opening query: the word with the sharpest attention. */
   private telling([layer, head]: [number, number]): number {
     const { attention, t, heads } = this.maps;
     const { class: classes } = this.text.tokens;
@@ -204,7 +204,7 @@ export class LiveReading {
     return { title, tries, view, says: values[best] < clear && unclear ? unclear : says, layer: Math.floor(best / heads), head: best % heads };
   }
 
-  /** What is known of one head on this text. */
+  /** The facts about one head on this text. */
   facts(layer: number, head: number): HeadFacts {
     const { known } = this;
     const index = layer * known.heads + head;

@@ -13,7 +13,7 @@ export interface Answer {
   body: string | ArrayBuffer;
 }
 
-/** Readings that Back and Forward, and a comparison, still ask for. */
+/** Readings for Back, Forward and comparisons. */
 const mostKept = 8;
 const choices = 5;
 const mostAtOnce = 64;
@@ -64,7 +64,7 @@ export class Server {
     return (await this.kept(`live-${this.number++}`, cut, off, written?.reply ?? null)).container(layer);
   }
 
-  /** The reading whose picture came with the page: what else is asked of it is answered here. */
+  /** The reading of the page's first picture, for further requests. */
   async readFirst(): Promise<void> {
     const { id, text, text_pair, media } = this.known.first;
     if (media) await this.see(id, this.example(media), media, []);
@@ -144,7 +144,7 @@ export class Server {
     return found;
   }
 
-  /** What the model says with every head on, and with those of `off` switched off. */
+  /** The model's predictions with every head on, and with those of `off` switched off. */
   private async predict({ id, off = [] }: HeadsOffRequest): Promise<PredictReply> {
     const reading = this.reading(id);
     const { text } = reading;
@@ -191,7 +191,7 @@ export class Server {
     if (!text.trim()) throw new Refused("Type the beginning of a text for the model to continue.");
     this.checkOff(off);
     const ids = this.reader.encode(text);
-    // A text that has ended would not go on.
+    // Without its end token, or the text could not continue.
     if (ids.length > 1 && ids[ids.length - 1] === this.known.closes) ids.pop();
     const id = `text-${this.number++}`;
     const begun: Written = { ids, off, reply: { id, prompt_tokens: ids.length, done: false, steps: [] } };

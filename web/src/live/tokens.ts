@@ -34,7 +34,7 @@ export class Reader {
     return this.known.vocabulary!.labels[id] ?? String(id);
   }
 
-  /** All of a text's tokens, however many: cut to the model's limit where asked. */
+  /** All of a text's tokens, cut to the model's limit on request. */
   read(text: string, pair: string | null, truncate: boolean): Text {
     const first = this.sentence(text);
     const second = pair ? this.sentence(pair) : null;

@@ -1,10 +1,10 @@
-/** The app's routes: what is asked and answered. Errors are {error: "one sentence"} with status 4xx or 5xx. */
+/** The app's routes: requests and replies. Errors are {error: "one sentence"} with status 4xx or 5xx. */
 import type { Header, Kind, MediaReadRequest, ScoreWriter, ViewName } from "./types";
 
 export type { GivenDocument, OffHead, ReadRequest } from "./types";
 
 
-/** GET /api/start: what the server is busy with until it can answer; null: nothing. */
+/** GET /api/start: the server's current step until it can answer; null: ready. */
 export interface StartReply {
   doing: string | null;
   failed: string | null;
@@ -18,7 +18,7 @@ export interface TokensReply {
   tokens: number | null;
   /** null: the model has no limit. */
   limit: number | null;
-  /** Tokens that stand for something the model has no word for. */
+  /** Tokens unknown to the model. */
   unknown: number;
 }
 
@@ -26,7 +26,7 @@ export interface TokensReply {
 export interface Queued {
   /** Requests that are served before it; null when it is done. */
   before: number | null;
-  /** The share of its own work that is done, and the seconds that the rest will take. */
+  /** The finished share of its work, and the seconds left. */
   done: number | null;
   left: number | null;
 }
@@ -49,7 +49,7 @@ export interface ModelsReply {
   /** The model that the first picture is compared with. */
   against?: string;
 }
-/** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
+/** Examples in an atlas's corpus, the most similar first; text: before the token, the token, after it. */
 export interface NearestReply {
   places: { document: number; query: number; likeness: number; text: [string, string, string] }[];
   by: "every position" | "index";
@@ -57,7 +57,7 @@ export interface NearestReply {
 
 /** A writer of a query or a key: `share` of the score beyond the mean key's, `word` the token behind it. */
 export type WriterFacts = ScoreWriter & { share: number | null };
-/** POST /api/writers: who wrote what a query asks for and what this key offers, the strongest first. */
+/** POST /api/writers: the writers of a query and of a key, the strongest first. */
 export interface WritersReply {
   key: number;
   weight: number;
@@ -99,11 +99,11 @@ export interface Example {
   /** For encoder–decoder models: the decoder's text. */
   text_pair?: string | null;
   view: ViewName;
-  /** The text is a beginning for the model to go on from. */
+  /** The model continues the text. */
   writes: boolean;
 }
 
-/** What an example teaches on the model at hand. */
+/** An example's lesson on the selected model. */
 export interface Lesson {
   title: string;
   says: string;
@@ -113,12 +113,12 @@ export interface Lesson {
   head?: number;
 }
 
-/** POST /api/write {model, text, off, count} begins a text, {writing, count} goes on with it. */
+/** POST /api/write {model, text, off, count} begins a text, {writing, count} continues it. */
 export interface Writing {
   id: string;
   prompt_tokens: number;
   done: boolean;
-  /** The tokens written, each with what the model weighed, likeliest first. */
+  /** The tokens written, each with the model's choices, likeliest first. */
   steps: { token: string; choices: Prediction[] }[];
 }
 
@@ -158,27 +158,27 @@ export interface PatternFacts {
 
 /** GET /api/reading/{id}/head/{kind}/{layer}/{head} */
 export interface HeadFacts {
-  /** Its label on this text, else over a corpus; null: none stands out, or none was measured (`why_no_patterns`). */
+  /** Its label on this text, else over a corpus; null: none, or not measured (`why_no_patterns`). */
   label: string | null;
   score: number | null;
-  /** What the label rests on: "12 of 13 queries", or "over 400 texts". */
+  /** The label's evidence: "12 of 13 queries", or "over 400 texts". */
   evidence?: string | null;
-  /** Where it rests beside what it is labelled for. */
+  /** Its sink, beside its label. */
   sink?: PatternFacts | null;
   /** Every pattern measured on this input, strongest first. */
   patterns: PatternFacts[];
-  /** Said where no pattern was measured. */
+  /** Why no pattern was measured. */
   why_no_patterns?: string | null;
-  /** Name, value, and a sentence saying what it is. */
+  /** Name, value, and a sentence about its meaning. */
   statistics: { name: string; value: number; unit?: string; note?: string }[];
-  /** What the label means, a sentence. */
+  /** The meaning of the label, in a sentence. */
   about?: string | null;
-  /** What it was labelled over a corpus, for models that come with labels. */
+  /** Its label over a corpus, for models with labels. */
   corpus?: { label: string; score: number; evidence: string } | null;
-  /** The pairs of words it attends to most here, strongest first; `left_out` says which were not looked at. */
+  /** The pairs of words with the most attention, strongest first; `left_out` says which were skipped. */
   looks?: { query: number; key: number; weight: number }[];
   left_out?: string | null;
-  /** Of a conversation: the share of attention on each document and message, from the answer or the last token. */
+  /** For a conversation: the share of attention on each document and message, from the answer or the last token. */
   spans?: { name: string; share: number }[];
   why: {
     /** All the numbers, in words. */
@@ -210,7 +210,7 @@ export interface PredictReply {
     before: Prediction[];
     after: Prediction[];
   }[];
-  /** Said when the model has no such output or the text no mask. */
+  /** A sentence if the model has no such output or the text no mask. */
   note?: string | null;
 }
 export interface Prediction {

@@ -1,4 +1,4 @@
-/** An atlas as it travels: what is said of every head, and its examples as columns. */
+/** An atlas's data for the page: every head's page, and its examples as columns. */
 import type { Reading } from "./reading";
 import type { AtlasHeader, TextsHeader } from "./types";
 
@@ -39,7 +39,7 @@ class Texts {
     await Promise.all((["tokens", "positions", "flags"] as const).map(async (name) => (this.columns[name] = await this.reading.numbers(this.header[name].buffer))));
   }
 
-  /** The tokens of a text that are near, in order; null stands for what is left out. */
+  /** The near tokens of a text, in order; null marks a gap. */
   near(text: number, near: (place: number) => boolean): (Token | null)[] {
     const { starts, lengths, words } = this.header;
     const found: (Token | null)[] = [];
@@ -101,7 +101,7 @@ export class AtlasData {
     return found;
   }
 
-  /** Tokens about the query and the heaviest key; the keys of cross attention stand in a text of their own. */
+  /** Tokens around the query and the heaviest key; the keys of cross attention are in another text. */
   excerpt({ document, query, keys }: AtlasExample): { asked: (Token | null)[]; keys: (Token | null)[] | null } | null {
     if (!this.texts) return null;
     const at = this.header.examples.numbers.indexOf(document);

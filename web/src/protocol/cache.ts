@@ -24,7 +24,7 @@ export class Cache<Value> {
         this.total += entry.bytes;
         this.forget(key);
       },
-      // A failure is not kept: the next question asks again.
+      // A failure is not cached: the next request tries again.
       () => this.entries.delete(key),
     );
     return entry.promise;

@@ -24,7 +24,7 @@ export function openContainer(data: ArrayBuffer | Uint8Array | DataView): Source
   };
 }
 
-/** The same container spread over script elements of a page, each decoded only when asked for. */
+/** The same container spread over script elements of a page, each decoded on use. */
 export function openElement(element: Element): Source {
   const script = element.querySelector("script[data-header]");
   if (!script) throw new Error("This element holds no headscope header.");

@@ -10,10 +10,10 @@ export interface LayerData {
   s: number;
   /** Codes (heads, t, s) and their scale, where the maps themselves were sent. */
   maps: { codes: Numbers; scale: number } | null;
-  /** Whether that head is among those decoded, and where among them it stands. */
+  /** Whether that head is decoded, and its index among the decoded ones. */
   has(head: number): boolean;
   place(head: number): number;
-  /** What one head's softmax is made of; null where q and k were not sent. */
+  /** The inputs of one head's softmax; null if q and k were not sent. */
   inputs(head: number): HeadInputs | null;
   bytes: number;
 }

@@ -1,4 +1,4 @@
-/** What the model attended to, as the page has it: parts, layers fetched when needed, maps when looked at. */
+/** A reading in the page: parts, layers fetched when needed, maps computed when shown. */
 import { Cache } from "./cache";
 import { openContainer } from "./container";
 import { decode, toFloats } from "./decode";
@@ -40,7 +40,7 @@ export class Reading {
   private readonly weighings = new Cache<Weighing>(64 * MB, () => MB);
   readonly header: Header;
   private readonly titles = new Map<string, string>();
-  /** What stands for the weight, and the answer that logits are those of. */
+  /** The drawn value instead of the weight, and the answer of its logits. */
   weighting = "weight";
   target: string | null = null;
 
@@ -135,18 +135,18 @@ export class Reading {
     return found.subarray((layers.indexOf(layer) * heads + head) * s).subarray(0, s);
   }
 
-  /** What is drawn, as a name to keep things under. */
+  /** The cache key of the drawn value. */
   get by(): string {
     return `${this.weighting} ${this.weighting === "logit" ? this.target : ""}`;
   }
 
-  /** What is drawn, in words where it is not the weight itself. */
+  /** The name of the drawn value, if it is not the weight. */
   get drawn(): string {
     return this.titles.get(this.by) ?? "";
   }
 
   map(kind: Kind, layer: number, head: number): Promise<Float32Array> {
-    // What is drawn now, by whose name the map is kept: it may be something else when the map is made.
+    // The drawn value now, which is the map's cache key; it may change before the map is made.
     const { weighting, by, target } = this;
     return this.maps.get(`${by} ${kind} ${layer} ${head}`, async () => {
       const factor = await this.factor(kind, layer, head, { weighting, by, target });
@@ -198,17 +198,17 @@ export class Reading {
     return toFloats(await decode(entry, await this.source.buffer(buffer), buffer), entry.scale ?? 1);
   }
 
-  /** Whether a prediction is here, or can be asked for. */
+  /** Whether a prediction is here, or can be requested. */
   get canPredict(): boolean {
     return Boolean(this.header.prediction) || this.canAsk;
   }
 
-  /** Reads the text again with a word masked; null where no model is at hand, or it fills no masks. */
+  /** Reads the text again with a word masked; null without a model that fills masks. */
   get maskWord(): ((token: number) => void) | null {
     return this.source.maskWord ?? null;
   }
 
-  /** Whether other targets than the one at hand can be asked for. */
+  /** Whether other targets than the current one can be requested. */
   get canAsk(): boolean {
     return this.source.fetchPrediction !== undefined;
   }

@@ -1,4 +1,4 @@
-/** Rows and columns of a head's map without the whole of it: what a long text is looked at with. */
+/** Rows and columns of a head's map without the whole map, for long texts. */
 import { toFloats } from "./decode";
 import { breathe } from "./layer";
 import type { LayerData } from "./layer";
@@ -24,7 +24,7 @@ export class HeadRows {
     if (!layer.maps && !this.inputs) throw new Error("This layer carries neither maps nor q and k.");
   }
 
-  /** What is drawn of one query, one number a key. */
+  /** The drawn values of one query, one number per key. */
   row(query: number): Float32Array {
     const row = this.weights(query);
     return this.factor ? row.map((weight, key) => weight * this.factor![key]) : row;

@@ -30,7 +30,7 @@ export interface Answer {
   token: number | null;
 }
 
-/** What a host gives a mounted view. Page, widget and app each have one. */
+/** A host's options for a mounted view. Page, widget and app each have one. */
 export interface Source {
   header: Header;
   /** Stored bytes of a buffer named in header.buffers (still compressed). */
@@ -64,9 +64,9 @@ export interface MountOptions {
   height?: number;
   /** A second reading for the matrix view's difference, where it is not in the container itself. */
   other?: Source | null;
-  /** It has no controls of its own: another view's steer it. */
+  /** It has no own controls: it follows another view's. */
   follows?: boolean;
-  /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
+  /** The view's frame fills the window (the app), with only its foot below. */
   fill?: boolean;
   /** Reads a text of the atlas's corpus and opens a head on it. */
   openText?: (place: TextPlace) => void;
@@ -85,9 +85,9 @@ export interface Mounted {
   readonly paints: number;
   /** Resolves when nothing is waiting to be drawn: the state now set is on screen. */
   painted(): Promise<void>;
-  /** What is drawn, as data: view, heads, tokens and their strongest numbers. */
+  /** The picture as data: view, heads, tokens and their strongest numbers. */
   picture(): Record<string, unknown> | null;
-  /** What the line under the picture says, e.g. "showing 1,240 of 262,144 lines, 93 % of the mass". */
+  /** The line under the picture, e.g. "showing 1,240 of 262,144 lines, 93 % of the mass". */
   readonly status: string;
   unmount(): void;
 }

@@ -1,4 +1,4 @@
-/** What one row or column of a picture stands for: a token or a whole word, specials shown or not. */
+/** The unit of one row or column: a token or a whole word, with or without specials. */
 import type { State, Tokens } from "./types";
 
 export interface Unit {

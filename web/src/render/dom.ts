@@ -60,7 +60,7 @@ export function fit(canvas: HTMLCanvasElement, width: number, height: number): C
   return context;
 }
 
-/** Beyond two, nobody sees the difference and everything takes longer. */
+/** Beyond two the difference is invisible, and drawing is slower. */
 export const pixelRatio = () => Math.min(2, globalThis.devicePixelRatio || 1);
 
 export async function copyText(text: string): Promise<void> {

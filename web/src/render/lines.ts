@@ -1,4 +1,4 @@
-/** Attention lines on a canvas that covers only what is in sight, and the line under the pointer. */
+/** Attention lines on a canvas that covers only the visible part, and the line under the pointer. */
 import { fit, pixelRatio } from "./dom";
 import { css } from "./oklch";
 import type { Rgb } from "./oklch";
@@ -65,7 +65,7 @@ export function drawLines(
   return leaving;
 }
 
-/** Dashed over what is drawn: what the heads showed before they were switched off. */
+/** Dashed lines: the weights of heads before they were switched off. */
 export function drawGhosts(canvas: HTMLCanvasElement, lines: Lines, place: LinePlace, colours: Rgb[], scale: WeightScale): void {
   const context = canvas.getContext("2d")!;
   context.save();

@@ -15,7 +15,7 @@ function linearFromOklab(L: number, a: number, b: number): [number, number, numb
   ];
 }
 
-/** Chroma is lowered until the colour fits sRGB, so that hue and lightness stay what was asked for. */
+/** Chroma is lowered until the colour fits sRGB, so that hue and lightness stay as requested. */
 export function oklch(lightness: number, chroma: number, hue: number): Rgb {
   const angle = (hue * Math.PI) / 180;
   for (let c = chroma; ; c = Math.max(0, c - 0.004)) {

@@ -1,8 +1,8 @@
-/** The tokens that take most, each in its own few words, a click from where it stands. */
+/** The tokens with the most weight, each with some context; a click shows its position. */
 import { make, weightText } from "./dom";
 
 export interface Strong {
-  /** What a click hands back. */
+  /** The argument of a click. */
   at: number;
   weight: number;
   before: string;

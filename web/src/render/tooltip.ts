@@ -1,4 +1,4 @@
-/** One small panel of exact numbers that follows the pointer or the token in hand. */
+/** A small panel of exact numbers that follows the pointer or the selected token. */
 import { make } from "./dom";
 import { css } from "./oklch";
 import type { Rgb } from "./oklch";
@@ -23,9 +23,9 @@ export interface TooltipContent {
 
 export class Tooltip {
   readonly element = make("div", { class: "tooltip", role: "tooltip", id: "tooltip", hidden: true });
-  /** What the numbers are, where they are not weights. */
+  /** The name of the numbers, if they are not weights. */
   says = "";
-  /** What a query and a key look like, where they are pieces of a picture. */
+  /** The crops of a query and a key, if they are pieces of a picture. */
   crops: (query: number, key: number) => HTMLElement | null = () => null;
   private text = "";
 

@@ -1,4 +1,4 @@
-/** What of a picture means the same on any text, and so outlives the one it was chosen on. */
+/** The part of a state that means the same on any text, and so is kept for the next. */
 import type { State } from "../protocol/types";
 import { Signal } from "./signal";
 
@@ -16,7 +16,7 @@ export class Following {
   /** The whole state of the picture on screen, once there is one. */
   readonly shown = new Signal<Partial<State>>({});
 
-  /** The state to go on with: of what is done to a picture that is about to go, only what lasts. */
+  /** The next state: only the lasting part of the current picture's. */
   after(state: State, wanted: Partial<State>): Partial<State> {
     const changed = lasting.filter((name) => state[name] !== this.shown.value[name]);
     this.shown.value = state;

@@ -1,4 +1,4 @@
-/** Heads that are switched off, as they stand in the address: encoder.1.0_encoder.2.3. */
+/** Heads that are switched off, in the address's spelling: encoder.1.0_encoder.2.3. */
 import type { OffHead } from "../protocol/app";
 import type { Kind } from "../protocol/types";
 

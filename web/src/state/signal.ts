@@ -1,4 +1,4 @@
-/** State that is looked at: values that tell whoever follows them, and work of which only the newest counts. */
+/** Observable state: values that notify subscribers, and work of which only the newest counts. */
 import { useLayoutEffect, useReducer } from "preact/hooks";
 
 export type Listener<Value> = (now: Value, before: Value) => void;
@@ -19,7 +19,7 @@ export class Signal<Value> {
     for (const listener of [...this.listeners]) listener(next, before);
   }
 
-  /** Calls on every change, until what it gives back is called. */
+  /** Calls on every change, until the returned function is called. */
   subscribe(listener: Listener<Value>): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

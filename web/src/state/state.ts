@@ -1,4 +1,4 @@
-/** What is on screen: defaults, and the rules that keep a selection possible. */
+/** The state on screen: defaults, and rules that keep a selection valid. */
 import { choices, defaults } from "../protocol/types";
 import type { Header, Kind, Part, State } from "../protocol/types";
 
@@ -17,7 +17,7 @@ export function own<Value = string>(state: State, name: string): Value {
   return (state as unknown as Record<string, Value>)[name];
 }
 
-/** The first picture shows one clear head: the one asked for, else the one that the sender chose. */
+/** The first picture shows one clear head: the requested one, else the sender's choice. */
 export function opening(header: Header): State {
   const asked = header.state ?? {};
   const state: State = { ...defaults, view: header.view, theme: header.theme ?? "auto", ...asked };
@@ -39,7 +39,7 @@ export function opening(header: Header): State {
 
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 
-/** Layer, heads and tokens that exist: nearest possible where a link or a script asked for more. */
+/** Existing layers, heads and tokens: the nearest ones to a link's or script's. */
 export function possible(state: State, header: Header): State {
   const part = header.parts.find((each) => each.kind === state.kind) ?? header.parts[0];
   if (!part) return state;

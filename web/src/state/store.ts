@@ -1,4 +1,4 @@
-/** What a mounted view shows: one state, changed in one place. */
+/** A mounted view's state, with a single way to change it. */
 import type { Header, State } from "../protocol/types";
 import { Signal } from "./signal";
 import { opening, possible } from "./state";

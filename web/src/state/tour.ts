@@ -7,7 +7,7 @@ export interface Step {
   address: string;
 }
 
-/** Says what is wrong with a file or a link that holds no tour. */
+/** Raises an error for a file or a link without a tour. */
 export function tourOf(text: string): Step[] {
   let found: unknown = null;
   try {

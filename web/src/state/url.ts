@@ -9,7 +9,7 @@ import { choices, defaults } from "./state";
 const always = new Set<keyof State>(["view", "kind", "layer", "heads", "head"]);
 const isList = (name: keyof State) => name === "heads" || name === "columns" || Array.isArray(defaults[name]);
 
-/** `opened`: what would open without the link; where it is not the default, the default is said too. */
+/** `opened`: the opening state without the link; if it differs from the default, defaults are written too. */
 export function toQuery(state: Partial<State>, opened: Partial<State> = {}): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of Object.keys(defaults) as (keyof State)[]) {

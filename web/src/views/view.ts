@@ -1,4 +1,4 @@
-/** What every view is made of, and what it is given. */
+/** A view's interface and its context. */
 import type { Reading } from "../protocol/reading";
 import type { Kind, State, TextPlace, ViewName } from "../protocol/types";
 import type { Shade } from "../render/palette";
@@ -39,11 +39,11 @@ export interface Context {
   height(): number;
   /** The line under the picture, and its legend. */
   status(text: string, legend?: Legend | null): void;
-  /** Says something to a screen reader. */
+  /** Announces something to a screen reader. */
   announce(text: string): void;
   /** The largest value that the colour scale must hold: this picture's, or that of the one beside it. */
   together(largest: number): number;
-  /** The map of a head that is off as it was before; null: the head is on, or nobody knows. */
+  /** The earlier map of a head that is off; null: the head is on, or unknown. */
   was(kind: Kind, layer: number, head: number): Promise<Float32Array> | null;
   /** The head of `other` that is compared with one of this reading. */
   partner(layer: number, head: number): [number, number];
@@ -56,9 +56,9 @@ export interface View {
   update(state: State, before: State | null): void;
   /** Size or theme changed. */
   redraw(): void;
-  /** What is drawn, as data: the same entries a figure of this state carries in its metadata. */
+  /** The picture as data: the same entries as a figure's metadata. */
   picture?(): Record<string, unknown> | null;
-  /** The token or value in hand as a line of text to copy, or null. */
+  /** The selected token or value as a line of text to copy, or null. */
   copy?(): string | null;
   /** A key only this view knows; true when it was used. */
   press?(key: string): boolean;
@@ -83,16 +83,16 @@ export interface ViewDefinition {
   /** Position among the tabs. */
   place: number;
   controls: Control[];
-  /** Menus of its own: kept in the state, in the address and in what Python is asked to draw. */
+  /** Its own menus: in the state, in the address and in requests to Python. */
   choices?: OwnChoice[];
-  /** What else it keeps in the state under names of its own, with the defaults. */
+  /** Its other entries of the state, with defaults. */
   keeps?: Record<string, unknown>;
   /** It shows every head at once: a click or Enter opens one in the head view. */
   overview?: boolean;
   /** Its tab stands there even when the data cannot fill it: it then says why. */
   alwaysOffered?: boolean;
   style?: string;
-  /** What the head chips do: switch heads on and off, choose one, or stay away. */
+  /** The head chips' action: switch heads on and off, choose one, or hidden. */
   chips: "many" | "one" | "none";
   /** null when the data can fill this view. */
   missing(reading: Reading): string | null;

@@ -1,4 +1,4 @@
-/** What a reading is compared with. */
+/** The choice of what to compare a reading with. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";

@@ -1,4 +1,4 @@
-/** The app on one screen: head map, view, this head; and what is there before and between readings. */
+/** The app on one screen: head map, view, this head; and the screens before and between readings. */
 import { render } from "preact";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -60,19 +60,19 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     return () => system.removeEventListener("change", apply);
   }, [theme, mounted]);
   frame.classList.toggle("presenting", session.presenting);
-  // In a live page the last picture stays under what is wrong with the next text.
+  // In a live page the last picture stays below the error of the next text.
   const kept = !!engine && !!reading && (session.phase === "error" || session.phase === "too-long");
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading) && !kept;
   // Beside an error the numbers of the text before would look like those of this one.
   const current = mounted && mounted.source === reading?.source && !covered ? mounted : null;
   useLayoutEffect(() => {
     if (!current) return;
-    // Of what is asked for: the picture without a head is still to come when its switch is already off.
+    // By the requested state: a switch is off before the picture without its head arrives.
     const switches = { isOff: session.isOff.bind(session), flip: (kind: Kind, layer: number, head: number) => void session.switchHead(kind, layer, head) };
     current.notice.switches = session.model === reading?.of.model ? switches : null;
   }, [current, session.off, session.model]);
   useLayoutEffect(() => {
-    // Not what is compared or in a live page: there the other picture stands beside, or every pass is slow.
+    // Not in a comparison, which shows the other picture, nor in a live page, where every pass is slow.
     if (!current || !reading?.of.off.length || reading.other || session.senses || engine) return;
     const end = current.painting.begin();
     void import("./later/ghosts").then(({ haunt }) => haunt(session, current)).catch(() => undefined).finally(end);
@@ -104,7 +104,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   );
 }
 
-/** The dial, what the example teaches, and the head it points at. */
+/** The dial, the example's lesson, and the selected head. */
 function Side({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const state = useInstrument(instrument);
   return (
@@ -116,7 +116,7 @@ function Side({ session, instrument }: { session: Session; instrument: Instrumen
   );
 }
 
-/** Nothing read yet, reading, too long, failed: each says what it is and what to do. */
+/** Messages without a picture: nothing read yet, reading, too long, failed. */
 function Cover({ session }: { session: Session }): JSX.Element {
   const { phase, tooLong, models } = session;
   if (phase === "starting" || phase === "loading") {

@@ -1,4 +1,4 @@
-/** From the sentence in hand to the model's atlas, and from a text of the atlas back. */
+/** From the current sentence to the model's atlas, and from a text of the atlas back. */
 import type { JSX } from "preact";
 import type { TextPlace } from "../../protocol/types";
 import { Newest } from "../../state/signal";
@@ -8,7 +8,7 @@ import type { Session } from "./session";
 
 export const AtlasLayer = later<{ session: Session }>(async () => (await import("./later/atlas")).AtlasLayer);
 
-/** Texts that were asked for: only the last is opened. */
+/** Requested texts: only the last one is opened. */
 const texts = new Newest();
 
 /** A text of the corpus read and opened on a head and a query. */
@@ -21,7 +21,7 @@ export async function openText(session: Session, { document, query, kind, layer,
   if (found) await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
-/** Whether the model in hand is the one that an atlas is, or may be, open of. */
+/** Whether the atlas of the selected model is, or can be, open. */
 const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
 
 export function AtlasButton({ session }: { session: Session }): JSX.Element | null {

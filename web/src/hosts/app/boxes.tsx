@@ -1,4 +1,4 @@
-/** Where texts are typed: boxes that grow, and under them how much of what the model reads they hold. */
+/** Text boxes that grow, and the number of tokens below them against the model's limit. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TokensReply } from "../../protocol/app";
@@ -24,7 +24,7 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
     );
   }
   return (
-    // Room for a text while it is typed: not while the box has the focus, or a click elsewhere would move what it is on.
+    // Space for a text while it is typed, not on focus: otherwise a click elsewhere would move its target.
     <div class={session.changed ? "texts typing" : "texts"}>
       <TextBox session={session} which="text" label={first} onRead={onRead} />
       <TextBox session={session} which="pair" label={second} onRead={onRead} />
@@ -68,7 +68,7 @@ function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
   );
 }
 
-/** Tokens against the limit while one types, and whether what stands there is what is on screen. */
+/** The number of tokens against the limit while typing, and whether the typed text differs from the one on screen. */
 function Count({ session }: { session: Session }): JSX.Element {
   const { model, text, pair, models, tooMany } = session;
   const question = !session.entry || tooMany || !text.trim() ? null : JSON.stringify([model, text, pair]);

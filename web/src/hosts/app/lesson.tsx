@@ -1,4 +1,4 @@
-/** What the example on screen teaches; and, on a first visit, three steps that never return. */
+/** The lesson of the example on screen; and, on a first visit, three steps that are shown once. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { AppHeader } from "../../protocol/app";

@@ -4,7 +4,7 @@ import type { State } from "../../protocol/types";
 import { readEdits, readOff, writeOff } from "../../state/off";
 import { fromQuery, toQuery } from "../../state/url";
 
-/** What the model wrote after the text: how many tokens, and the heads that were off and the edits meanwhile. */
+/** The tokens that the model wrote after the text: their number, and the heads off and edits meanwhile. */
 export interface Wrote {
   count: number;
   off: OffHead[];
@@ -59,7 +59,7 @@ export function placeOf(address: URLSearchParams): Place {
   };
 }
 
-/** What is read, without what is looked at in it. */
+/** The input of the reading, without the selection in it. */
 export function readPart(place: Place): URLSearchParams {
   const query = new URLSearchParams({ model: place.model, text: place.text });
   const say = (name: string, value: string, said = value !== "") => said && query.set(name, value);

@@ -8,7 +8,7 @@ import type { Place } from "./place";
 import { engine } from "./server/api";
 import { Known } from "./server/known";
 
-/** A live page keeps its state after "#": what is typed there is never sent to the host it came from. */
+/** A live page keeps its state after "#", so that typed text is never sent to the host. */
 const mark = engine ? "#" : "?";
 export const written = (): URLSearchParams => new URLSearchParams(engine ? location.hash.slice(1) : location.search);
 
@@ -17,13 +17,13 @@ export const allOn = "all-on";
 export const anotherText = "another-text";
 
 export class Placed extends Known {
-  /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
+  /** The next reading's opening state: only the lasting part of the picture before it. */
   state: Partial<State>;
   readonly following = new Following();
   protected urlTimer: ReturnType<typeof setTimeout> | undefined;
   /** The address as it was written last; "": never. */
   protected written = "";
-  /** Back or Forward leads to what is being read: its address is there already. */
+  /** Back or Forward leads to the text being read, whose address is already set. */
   protected landing = false;
 
   constructor(address: URLSearchParams) {
@@ -40,7 +40,7 @@ export class Placed extends Known {
     this.note();
   }
 
-  /** Soon the address says where one is now: as a step to go back over, or, of how it is drawn, in its place. */
+  /** Update the address soon: a new entry of the history, or, for display options, in place. */
   note(): void {
     clearTimeout(this.urlTimer);
     this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
@@ -61,7 +61,7 @@ export class Placed extends Known {
     return { model, ...wasRead, truncate: truncated, media: example, off, edits, wrote, against, againstText, pairing, atlas, step, state: { ...this.state, theme: this.theme }, opened: this.opened };
   }
 
-  /** What the picture on screen would have opened as. */
+  /** The opening state of the picture on screen. */
   private get opened(): Partial<State> {
     const { reading, phase } = this;
     return reading && phase === "ready" ? opening({ ...reading.source.header, state: reading.own }) : {};
@@ -95,7 +95,7 @@ export class Placed extends Known {
     this.note();
   }
 
-  /** What a saved state is called unless it is given a title. */
+  /** The default title of a saved state. */
   stateTitle(): string {
     const { mounted } = this;
     if (!mounted) return this.titleOf(this.model);
@@ -103,7 +103,7 @@ export class Placed extends Known {
     return `${mounted.definitionNow().title}${heads === null && view !== "neuron" ? `, layer ${layer}` : `, head ${layer}-${head}`}`;
   }
 
-  /** The state on screen, as a step of a tour keeps it: with its model, whichever opens the tour. */
+  /** The state on screen as a step of a tour, with its model. */
   savedAddress(): string {
     const query = addressOf({ ...this.place(), step: null });
     query.delete("theme");
@@ -126,13 +126,13 @@ export class Placed extends Known {
     return this.pairing || (against && against !== allOn && against !== anotherText ? "likeness" : "number");
   }
 
-  /** The head of the other reading that stands beside this one. */
+  /** The head of the other reading shown beside this one. */
   partner(layer: number, head: number): [number, number] {
     const match = this.comparison?.matches.find((each) => each.layer === layer && each.head === head);
     return this.pairs === "likeness" && match ? match.to : [layer, head];
   }
 
-  /** What is exported is the picture on screen, also while another text is being read. */
+  /** Export the picture on screen, even while another text is being read. */
   shownQuery(): URLSearchParams {
     return toQuery({ ...this.following.shown.value, theme: this.theme });
   }

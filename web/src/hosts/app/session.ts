@@ -1,4 +1,4 @@
-/** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
+/** The app's session: model, texts, heads switched off, the reading; mirrored in the address. */
 import type { AppHeader, Comparison, Example, Masked, MediaRequest, ModelsReply, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State } from "../../protocol/types";
 import { sentenceOf } from "../../render/dom";
@@ -15,7 +15,7 @@ import { keptTour } from "./saved";
 import { Waiting } from "./waiting";
 import { ApiError, engine, getJson, postJson } from "./server/api";
 
-/** Tokens asked for at once, so that the text is seen to grow; until the model rests; and in one answer. */
+/** Tokens per request, so that the text visibly grows; in total; and at most in one answer. */
 const [atOnce, atMost, mostAtOnce] = [4, 24, 64];
 /** The views of pictures and sounds, which texts do without. */
 const mediaViews = () => import("./later/media");
@@ -23,9 +23,9 @@ const mediaViews = () => import("./later/media");
 const mostKept = 6;
 
 export class Session extends Placed {
-  /** Where terms say what they mean. */
+  /** The panel for definitions of terms. */
   tips: Tooltip | null = null;
-  /** What was asked for last; everything that waits for something older is aborted. */
+  /** The latest request; older ones are aborted. */
   readonly work = new Newest();
   readonly kept = new Map<string, Reading>();
 
@@ -51,7 +51,7 @@ export class Session extends Placed {
     else this.settle("empty");
   }
 
-  /** Reads a picture or a sound, with what stands in the box where the model reads text as well. */
+  /** Reads a picture or a sound, with the text in the box if the model reads text too. */
   async useMedia(media: MediaRequest | null): Promise<void> {
     this.media = media;
     this.forget();
@@ -60,7 +60,7 @@ export class Session extends Placed {
     this.settle("empty");
   }
 
-  /** Another model: what was read before is read by it, or what it can take. */
+  /** Another model: it reads the same input, or an example that it can take. */
   async choose(model: string): Promise<void> {
     const signal = this.begin();
     this.model = model;
@@ -75,14 +75,14 @@ export class Session extends Placed {
     else await this.read();
   }
 
-  /** Something is asked for: what was asked for before is waited for no longer. */
+  /** A new request: stop waiting for earlier ones. */
   private begin(): AbortSignal {
     this.waiting?.end();
     this.set({ isWriting: false, waiting: null });
     return this.work.begin();
   }
 
-  /** Asks again until the server's model is there. */
+  /** Polls until the server's model is open. */
   private async watchStart(): Promise<void> {
     const reply = await getJson<StartReply>("api/start").catch(() => null);
     this.set({ opening: reply?.doing ?? "", arrived: reply?.share ?? null });
@@ -90,17 +90,17 @@ export class Session extends Placed {
     if (this.opening) setTimeout(() => void this.watchStart(), 250);
   }
 
-  /** Another text than the one on screen stands in the boxes. */
+  /** Whether the text in the boxes differs from the one on screen. */
   get changed(): boolean {
     return this.text !== this.wasRead.text || this.pair.trim() !== this.wasRead.pair.trim();
   }
 
-  /** What is longer than the server takes is said, never cut. */
+  /** Characters beyond the server's limit; the text is never cut silently. */
   get tooMany(): number {
     return Math.max(0, Math.max(this.text.length, this.pair.length) - (this.models?.max_characters ?? Infinity));
   }
 
-  /** Reads what stands in the boxes: heads and tokens of the old text mean nothing there. */
+  /** Reads the text in the boxes; drops the old text's heads and tokens. */
   async readTyped(): Promise<void> {
     if (this.tooMany) return;
     if (!this.text.trim() && this.reading && !this.senses) {
@@ -127,13 +127,13 @@ export class Session extends Placed {
     else await this.read(false, true);
   }
 
-  /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
+  /** The model continues the text, or what it wrote so far, until it is stopped or has written enough. */
   async write(): Promise<void> {
     const signal = this.begin();
     if (!this.writing) this.wasRead = { text: this.text, pair: "" };
     if (!this.wasRead.text.trim()) return this.reading ? this.takeBack(this.reading) : this.settle("empty");
     const already = this.writing?.steps.length ?? 0;
-    // What is written is first read as text; another view was chosen by hand.
+    // Written text opens in the text view, unless the user chose another view.
     if (!this.writing && this.state.view === "head") delete this.state.view;
     this.set({ atlas: null, isWriting: true });
     this.settle("loading");
@@ -155,7 +155,7 @@ export class Session extends Placed {
     this.writing = await postJson<Writing>("api/write", { ...from, count }, signal);
   }
 
-  /** What a link says was written is written again: the model always takes the likeliest token. */
+  /** Writes a link's text again: the model always takes the likeliest token. */
   private async writeAgain({ count, off, edits }: NonNullable<Place["wrote"]>, signal: AbortSignal): Promise<void> {
     this.writing = null as Writing | null;
     for (let left = count; left > 0; left = this.writing!.done ? 0 : count - this.writing!.steps.length) await this.writeOn(Math.min(mostAtOnce, left), { off, edits }, signal);
@@ -165,7 +165,7 @@ export class Session extends Placed {
     this.isWriting = false;
   }
 
-  /** Reads again the text that was read last, or, `typed`, the one in the boxes; what was on screen stays until the new reading is here. */
+  /** Reads the last text again, or, with `typed`, the one in the boxes; the old picture stays until the new reading arrives. */
   async read(truncate = this.truncated, typed = false): Promise<void> {
     const signal = this.begin();
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
@@ -233,14 +233,14 @@ export class Session extends Placed {
     return { model, wasRead, documents: this.asked, media, off, edits, writing, wrote, against, againstText, truncated };
   }
 
-  /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
+  /** Returns to the reading on screen; typed text is unchanged. */
   private takeBack({ of }: Reading): void {
     this.set(of);
     this.state = this.following.shown.value;
     this.settle("ready");
   }
 
-  /** The reading that is waited for is called off; nobody waits for the server to say so. */
+  /** Cancels the current request without waiting for the server's confirmation. */
   cancel(): void {
     const { waiting, reading } = this;
     void waiting?.cancel();
@@ -278,13 +278,13 @@ export class Session extends Placed {
     this.set(typeof found === "string" ? { uncompared: found } : { comparison: found });
   }
 
-  /** What the model says of the text, with every head on and with those that are off. */
+  /** The model's predictions, with every head on and with the current ones off. */
   private async predict(reading: Reading): Promise<void> {
     if (this.entry?.predicts === false || this.senses) return;
     const { id, source, of: { off, edits } } = reading;
     const fetchPrediction = reading.predictions ? undefined : source.fetchPrediction?.bind(source);
     const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off, edits }));
-    // The server would refuse to explain what it does not predict.
+    // The server explains only what it predicts.
     if (fetchPrediction) {
       source.fetchPrediction = async (answer) => {
         const { note } = await asked;
@@ -297,7 +297,7 @@ export class Session extends Placed {
     if (reading === this.reading) this.predictions = found;
   }
 
-  /** An encoder says what stands at a mask: a word is masked, and the prediction opens there. */
+  /** An encoder predicts at a mask: mask the word, and open the prediction there. */
   private async mask(id: string, token: number): Promise<void> {
     const { text, text_pair } = await postJson<Masked>("api/mask", { id, token });
     this.set({ text, pair: text_pair ?? "" });
@@ -319,7 +319,7 @@ export class Session extends Placed {
     };
     const media = this.senses ? wanted.media : null;
     const gone = (id: string) => {
-      // Whatever is on its way takes the place of what is gone.
+      // A current request will replace the dropped reading.
       const { reading } = this;
       if (this.phase === "ready" && (reading?.id === id || reading?.other?.id === id)) void this.read();
     };
@@ -345,7 +345,7 @@ export class Session extends Placed {
     await this.read();
   }
 
-  /** Back and Forward: a text is read again only where it was let go. */
+  /** Back and Forward: a text is read again only if its reading was dropped. */
   async go(address: URLSearchParams): Promise<void> {
     const place = placeOf(address);
     clearTimeout(this.urlTimer);
@@ -390,7 +390,7 @@ export class Session extends Placed {
   }
 
   private fail(error: unknown): void {
-    // What the model wrote is no longer kept: the next try reads the text it began with.
+    // The server dropped the written text: the next try starts from the prompt.
     if (error instanceof ApiError && error.status === 404) this.writing = null;
     const detail = error instanceof ApiError ? error.detail : null;
     const tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;

@@ -1,4 +1,4 @@
-/** Terms that say what they mean, in the words of the glossary: to pointer, keyboard and touch alike. */
+/** Terms with definitions from the glossary, for pointer, keyboard and touch. */
 import type { JSX, TargetedEvent } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Tooltip } from "../../render/tooltip";
@@ -13,12 +13,12 @@ export function Tips({ session }: { session: Session }): JSX.Element {
   return <div class="tips" ref={place} />;
 }
 
-/** A sentence whose terms say what they mean. */
+/** A sentence with definitions for its terms. */
 export function Terms({ session, children }: { session: Session; children: string | null | undefined }): JSX.Element {
   return <>{children?.split(/(\w+)/).map((word) => (meaning(session, word) ? <Term session={session} text={word} says={meaning(session, word)!} /> : word))}</>;
 }
 
-/** A name with a sentence of its own, beside what the glossary says of its words. */
+/** A name with its own sentence, beside the glossary's definitions. */
 export function Named({ session, text, note }: { session: Session; text: string; note: string }): JSX.Element {
   const known = text.split(/\W+/).flatMap((word) => (meaning(session, word) ? `${word}: ${meaning(session, word)}.` : []));
   return <Term session={session} text={text} says={[note, ...known].filter(Boolean).join(" ")} />;

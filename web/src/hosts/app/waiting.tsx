@@ -10,7 +10,7 @@ const every = 700;
 
 export class Waiting {
   readonly ticket = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  /** null: it has not been asked yet. */
+  /** null: not requested yet. */
   queued: Queued | null = null;
   private readonly asking = new AbortController();
 

@@ -35,7 +35,7 @@ export function Why({ facts, instrument, session }: { facts: HeadFacts | null; i
   );
 }
 
-/** Share of the difference each neuron carries, the largest first; a line says how far they reach together. */
+/** Each neuron's share of the difference, the largest first; a line shows their cumulative share. */
 function Chart({ neurons }: { neurons: NonNullable<NonNullable<HeadFacts["why"]>["neurons"]> }): JSX.Element {
   const names = neurons.map((each) => each.name.replace(/^neurons? /, ""));
   const step = 236 / neurons.length;

@@ -1,4 +1,4 @@
-/** What the head in hand writes towards the predicted token; asked for when it is opened. */
+/** The selected head's contribution to the predicted token, requested when opened. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";

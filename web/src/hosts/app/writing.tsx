@@ -1,4 +1,4 @@
-/** The model writes: the button that lets it, the text as it grows, and a step through what it wrote. */
+/** The model writes: the button, the growing text, and steps through the new tokens. */
 import type { JSX } from "preact";
 import type { Instrument } from "../../instrument/instrument";
 import type { AppHeader } from "../../protocol/app";
@@ -34,7 +34,7 @@ export const explaining = (token: number): Partial<State> => ({ token: String(to
 
 /** One step: the token that was chosen, what else was weighed, and the query whose attention made it. */
 export function Written({ instrument }: { instrument: Instrument }): JSX.Element | null {
-  // Of the picture on screen: the text may be growing behind it.
+  // From the picture on screen, because the text may still grow.
   const { writing, prompt_tokens } = instrument.source.header as AppHeader;
   if (!writing?.steps.length || !prompt_tokens) return null;
   const first = writing.prompt_tokens;

@@ -1,4 +1,4 @@
-/** Which token is in hand: the one under the pointer, else the one pinned; and what to say about it. */
+/** The selected token: the one under the pointer, else the pinned one; and its description. */
 import type { Unit } from "../../protocol/units";
 import { visible, weightText } from "../../render/dom";
 import type { Rgb } from "../../render/oklch";

@@ -24,7 +24,7 @@ import type { Side } from "./tokens";
 /** Enough to carry the mass of most heads, few enough to be drawn within a frame. */
 const lineLimit = 2500;
 
-/** Lines that heads switched off showed: the strongest say what it was. */
+/** Lines of heads before they were switched off: only the strongest. */
 const ghostLimit = 400;
 
 export class HeadView implements View {
@@ -36,7 +36,7 @@ export class HeadView implements View {
   private matrices: HeadMatrix[] = [];
   private base: Lines | null = null;
   private drawn: Lines | null = null;
-  /** What heads that are off showed before, and for which picture that was asked. */
+  /** The earlier weights of heads that are off, and the picture they were requested for. */
   private ghosts: HeadMatrix[] = [];
   private ghostsFor = "";
   private hover: Looked | null = null;
@@ -92,7 +92,7 @@ export class HeadView implements View {
     this.draw();
   }
 
-  /** The pair in hand, or the token's whole row (a key's: column), a line a token and a column a head. */
+  /** The selected pair, or the token's row (a key's column), with a line per token and a column per head. */
   copy(): string | null {
     const hand = this.hand();
     const { state } = this.context.store;
@@ -268,7 +268,7 @@ export class HeadView implements View {
     return total;
   }
 
-  /** Asks once for each picture; draws again when they are here. */
+  /** Requests them once per picture, and draws again when they arrive. */
   private summon(): HeadMatrix[] {
     const { kind, layer, specials } = this.context.store.state;
     const mine = [this.placedFor, layer, ...this.matrices.map(({ head }) => head)].join("|");
@@ -291,7 +291,7 @@ export class HeadView implements View {
     return [];
   }
 
-  /** What the heads that are on give each token, all together: of the token in hand, or of the lines drawn. */
+  /** The sum over heads for each token: of the selected token, or of the drawn lines. */
   private shares(hand: Hand | null): [Float32Array, Float32Array] {
     const found: Record<Side, Float32Array> = { query: new Float32Array(this.units.query.length), key: new Float32Array(this.units.key.length) };
     const lines = hand ? this.drawn! : this.base!;
@@ -324,7 +324,7 @@ export class HeadView implements View {
     this.far.show(strong, this.geometry!.mirrored, "row");
   }
 
-  /** A far partner is moved beside the token in hand: the columns then stand apart until Esc or another token. */
+  /** Moves a far partner beside the selected token; the columns stay shifted until Esc or another token. */
   private bring(unit: number): void {
     const hand = this.hand();
     if (!hand || !this.geometry) return;

@@ -30,7 +30,7 @@ export class Sides {
   private counts = { query: 0, key: 0 };
   private geometry: Geometry | null = null;
   private size = { width: 0, height: 0 };
-  /** Pixels by which the keys stand below their place, so that a far key is beside its query. */
+  /** Pixels by which the keys are shifted, so that a far key is beside its query. */
   private apart = 0;
   private shifted: Float32Array | null = null;
 

@@ -1,4 +1,4 @@
-/** Beside one column of tokens: the span that each belongs to, with a heading and what it is attended to in all. */
+/** Spans beside a column of tokens, each with a heading and its total attention. */
 import type { Group } from "../../protocol/spans";
 import { make, visible, weightText } from "../../render/dom";
 import type { Geometry } from "./geometry";

@@ -1,4 +1,4 @@
-/** Where the neuron view's columns stand. */
+/** The positions of the neuron view's columns. */
 import type { ScoreRow } from "../../protocol/softmax";
 import type { Unit } from "../../protocol/units";
 import { textWidth } from "../../render/text";
@@ -75,7 +75,7 @@ export function columnsOf(
   const perLine = whole(shown / lines, Math.ceil) + (shown < dim ? 1 : 0);
   const strips = (size: number) => 2 * (perLine * size + Math.ceil((gaps * shown) / dim / lines) * gap);
   const cell = Math.max(least, Math.min(14, Math.floor((room - count * slim - strips(0)) / 2 / perLine)));
-  // Bars take what the strips leave, within reason.
+  // Bars take the width that the strips leave, within limits.
   const bar = Math.max(slim, Math.min(130, Math.floor((room - strips(cell)) / count)));
   const strip = strips(cell) / 2;
   const k = { x: start, width: strip };

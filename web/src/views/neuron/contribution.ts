@@ -34,7 +34,7 @@ export function groupSums(groups: number[][], values: Float64Array): number[] {
   return groups.map((group) => group.reduce((sum, n) => sum + values[n], 0));
 }
 
-/** Places of the groups, largest sum first. */
+/** Indices of the groups, largest sum first. */
 export function byContribution(sums: number[]): number[] {
   return sums.map((_, i) => i).sort((a, b) => sums[b] - sums[a] || a - b);
 }

@@ -193,7 +193,7 @@ export class NeuronView implements View {
     this.report(part, scene);
   }
 
-  /** A query that is taken in hand is brought into sight, with the key it looks at most where both fit. */
+  /** Scrolls to a selected query, with its strongest key if both fit. */
   private reveal({ query, row, columns }: Scene): void {
     if (this.looked !== null || this.revealed === query || !this.scroller.clientHeight) return;
     this.revealed = query;
@@ -219,7 +219,7 @@ export class NeuronView implements View {
     const scroll = element.scrollTop - columns.top;
     const first = Math.max(0, Math.floor(element.scrollTop / columns.row));
     const last = Math.min(scene.units.key.length, Math.ceil((scroll + height) / columns.row));
-    // The weight is what the row is about: where the strips need more room than there is, it stays in sight.
+    // The weight stays visible even if the strips are wider than the view.
     const weight = columns.bars[columns.bars.length - 1];
     scene.weightX = Math.min(weight.x, element.scrollLeft + element.clientWidth - weight.width - 14);
     context.save();
@@ -277,7 +277,7 @@ export class NeuronView implements View {
     );
   }
 
-  /** One key's row, or one neuron of it, in hand by keyboard: marked, brought into sight and spoken. */
+  /** A key's row, or one of its neurons, selected by keyboard: mark it, scroll to it and announce it. */
   private walk(row: number, neuron: number): void {
     const { scene, scroller: element } = this;
     if (!scene) return;

@@ -1,7 +1,7 @@
 /** The two pictures of the neuron view: from q and k to the weights, and from the weights to the head's output. */
 import type { HeadInputs } from "../../protocol/softmax";
 
-/** What the strips show: how q and k make the scores, or what the weights take from the values. */
+/** The strips' content: how q and k make the scores, or the weighted values. */
 export interface Strips {
   /** Cells of a strip. */
   dim: number;
@@ -32,7 +32,7 @@ export function scoreStrips({ q, k, dim }: HeadInputs, query: number): Strips {
   return { dim, above, left, product: (token, n) => above(n) * left(token, n), names: { above: "q", left: "k", product: "q×k" } };
 }
 
-/** What the weights of one query take from the values, and their sum. */
+/** One query's weighted values, and their sum. */
 export function valueStrips(v: Float32Array, weight: Float32Array): Strips & { output: Float64Array; sizes: Float64Array } {
   const dim = v.length / weight.length;
   const left = (token: number, n: number) => v[token * dim + n];

@@ -1,4 +1,4 @@
-/** From words through heads to the answer: one line for whatever carries much of it. */
+/** From words through heads to the answer: one line per strong contribution. */
 import type { PredictionHeader, PredictionPart } from "../../protocol/types";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
@@ -31,12 +31,12 @@ const placed = (count: number, height: number) => (index: number) => ((index + 0
 export function flowPicture(header: PredictionHeader, open: string, ramp: Rgb[], hand: FlowHand): SVGElement {
   const { parts, edges } = header.flow;
   const crossing = (name: string) => name.startsWith("cross");
-  // Whatever anything comes from: the encoder's text before the decoder's own.
+  // The words that contribute: the encoder's before the decoder's.
   const read = edges.some(([name]) => crossing(name)) ? (header.key ?? header.query) : [];
   const words = [...read, ...(!read.length || edges.some(([name]) => !crossing(name)) ? header.query : [])];
   const wordOf = (name: string, key: number) => (crossing(name) ? key : read.length + key);
   const used = [...new Set(edges.map(([name, key]) => wordOf(name, key)))].sort((a, b) => a - b);
-  // Of a long text only the words that anything comes from.
+  // In a long text only the words that contribute.
   const shown = words.length > longest ? used : words.map((_, index) => index);
   const height = row * Math.max(shown.length, parts.length, 4);
   const wordRow = placed(shown.length, height);

@@ -8,7 +8,7 @@ import { at, diverging } from "../../render/scales";
 import type { Context, View } from "../view";
 import { flowPicture, nameOf } from "./flow";
 
-/** What is asked for, as the address has it. */
+/** The request, in the address's spelling. */
 function answerOf(state: State): Answer {
   const { target, rather, token } = state as State & Record<"target" | "rather" | "token", string | undefined>;
   return { target: target || null, rather: rather || null, token: token ? Number(token) : null };
@@ -51,7 +51,7 @@ export class PredictionView implements View {
 
   private open(part: PredictionPart): void {
     if (part.part !== "head" || part.layer === null || part.head === null || !part.kind) return;
-    const { position } = this.found!.header; // where the head wrote the answer: who made it attend there is asked next
+    const { position } = this.found!.header; // the head's query for the answer; the next request asks for its writers
     this.context.store.set({ kind: part.kind, layer: part.layer, head: part.head, heads: [part.head], ...(position === null ? {} : { query: position, key: null }) });
   }
 
@@ -100,7 +100,7 @@ export class PredictionView implements View {
     });
   }
 
-  /** What else the model might have said: a click explains that instead, where the model is at hand. */
+  /** The model's other answers; with a running model, a click explains one of them. */
   private answers(header: PredictionHeader): HTMLElement {
     const line = make("div", { class: "pr-answers" }, "The model says");
     const explained = header.likeliest.findIndex(([token]) => token === header.target[0]);
@@ -147,7 +147,7 @@ export class PredictionView implements View {
     return maskWord && (own?.word[index] ?? -1) >= 0 ? () => maskWord(index) : null;
   }
 
-  /** Where nothing can be explained as asked: back to the likeliest answer, or a word to mask. */
+  /** If the request cannot be explained: offer the likeliest answer, or a word to mask. */
   private waysOn(state: State): HTMLElement[] {
     const { reading } = this.context;
     const { target, rather, token } = answerOf(state);

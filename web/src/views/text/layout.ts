@@ -25,7 +25,7 @@ export interface Layout {
   lines: Line[];
   height: number;
   type: Type;
-  /** Of every piece: its line, where it begins and how wide it is. */
+  /** Every piece's line, start and width. */
   line: Int32Array;
   x: Float32Array;
   width: Float32Array;

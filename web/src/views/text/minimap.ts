@@ -1,4 +1,4 @@
-/** The whole text beside the lines in sight: every word a few pixels, as dark as it is attended to. */
+/** The whole text beside the visible lines: every word is a few pixels, as dark as its attention. */
 import { make } from "../../render/dom";
 import type { Rgb } from "../../render/oklch";
 import type { Layout } from "./layout";
@@ -15,7 +15,7 @@ export class Minimap {
   private room = 1;
   private mirrored = false;
 
-  /** `jump` is told the height in the text that was pointed at. */
+  /** `jump` receives the height in the text under the pointer. */
   constructor(jump: (y: number) => void) {
     this.element.append(this.canvas, this.window);
     const go = (event: PointerEvent) => jump((event.clientY - this.element.getBoundingClientRect().top) / this.scale);

@@ -6,13 +6,13 @@ import type { Piece } from "./pieces";
 
 export interface PaneEvents {
   look(piece: number | null, event: MouseEvent): void;
-  /** `add`: together with what is in hand; `range`: from there to here. */
+  /** `add`: add to the selection; `range`: from the selection to here. */
   pin(piece: number, how: { add: boolean; range: boolean }): void;
   isolate(piece: number): void;
   scrolled(): void;
 }
 
-/** How a piece looks: ground and ink, and whether it is in hand. */
+/** A piece's background and text colour, and whether it is selected. */
 export interface Mark {
   ground: string | null;
   ink: "dark" | "light" | null;
@@ -104,7 +104,7 @@ export class Pane {
     return this.content.querySelector<HTMLElement>(`[data-piece="${piece}"]`);
   }
 
-  /** The word the arrow keys stand on. */
+  /** The word with the keyboard focus. */
   point(piece: number): void {
     this.word(this.cursor)?.classList.remove("cursor");
     this.cursor = piece;

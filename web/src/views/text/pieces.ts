@@ -1,4 +1,4 @@
-/** Units as they stand in running text: what is written, what stands between, where lines must break. */
+/** Units in running text: their spelling, the text between, and line breaks. */
 import type { Group } from "../../protocol/spans";
 import type { Tokens } from "../../protocol/types";
 import type { Unit } from "../../protocol/units";
@@ -15,7 +15,7 @@ export interface Piece {
   after: number;
   /** Spaces at the beginning of its line. */
   indent: string;
-  /** Stands on its own, smaller: a special token, a line break, a heading. */
+  /** A separate, smaller piece: a special token, a line break, a heading. */
   quiet: boolean;
   /** Of a heading: the span of a conversation that begins here. */
   span?: string;
@@ -25,7 +25,7 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const lines = (text: string) => text.split("\n").length - 1;
 const plain = (text: string) => text.replace(/\r\n?/g, "\n").replaceAll("\t", "    ").replace(controls, "\u00b7");
 
-/** What is known of a token that was given without its text: itself, with a space before a new word. */
+/** A token without its text: its spelling, with a space before a new word. */
 function guessed(tokens: Tokens, at: number): string {
   const text = tokens.text[at].replace(/^##/, "");
   const joins = at === 0 || tokens.continues[at] === 1 || (tokens.class[at] === 3 && !/^[([{“"']/.test(text));

@@ -1,12 +1,12 @@
-/** What the text view keeps in the state beside what all views share. */
+/** The text view's own entries of the state. */
 import type { State } from "../../protocol/types";
 
 export interface TextState extends State {
-  /** The words in hand look (query), or are looked at (key). */
+  /** Whether the selected words are queries or keys. */
   side: "query" | "key";
-  /** Tokens in hand together with the one pinned. */
+  /** Selected tokens beside the pinned one. */
   also: number[];
-  /** What several words in hand give together. */
+  /** How several selected words combine. */
   combine: "mean" | "sum";
   /** What several heads give together. */
   merge: "mean" | "strongest";

@@ -1,4 +1,4 @@
-/** The words around a word, as they stand in the text. */
+/** The words around a word in the text. */
 import type { Piece } from "./pieces";
 
 const around = 4;

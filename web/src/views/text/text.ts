@@ -1,4 +1,4 @@
-/** The text view: the running text, each word shaded by attention from or to the words in hand. */
+/** The text view: the running text, each word shaded by attention from or to the selected words. */
 import { headsOn } from "../../state/state";
 import type { State } from "../../protocol/types";
 import { groupsOf, sumsBySpan } from "../../protocol/spans";
@@ -158,7 +158,7 @@ export class TextView implements View {
     this.shading = null;
   }
 
-  /** What is left for a line beside the minimap, the margins and a scroll bar. */
+  /** The width of a line beside the minimap, the margins and a scroll bar. */
   private paneWidth(width: number): number {
     return width <= 719 ? width - 24 - 40 - 14 : Math.min(980, width - 44 - 72 - 18);
   }
@@ -177,7 +177,7 @@ export class TextView implements View {
     this.context.store.set(change);
   }
 
-  /** Units pinned, on the side that is in hand. */
+  /** Pinned units on the selected side. */
   private pinned(state: TextState): number[] {
     const units = this.units[state.side];
     if (state[state.side] === null) return [];
@@ -267,7 +267,7 @@ export class TextView implements View {
     return `${state.merge === "strongest" ? "strongest" : "mean"} of ${which} of layer ${state.layer}`;
   }
 
-  /** What the shading means, in words. */
+  /** The meaning of the shading, in words. */
   private sentence(): string {
     const { state } = this;
     const { side, units } = this.hand();

@@ -3,7 +3,7 @@ import type { Layout } from "./layout";
 import type { Piece } from "./pieces";
 import type { Side } from "./weights";
 
-/** The piece a key leads to, or null for another key. Only words of the side in hand are stopped at. */
+/** The piece a key leads to, or null for another key. Only words of the selected side count. */
 export function moved(key: string, from: number, pieces: Piece[], layout: Layout, side: Side, mirrored: boolean): number | null {
   const onward = mirrored ? "ArrowLeft" : "ArrowRight";
   const back = mirrored ? "ArrowRight" : "ArrowLeft";

@@ -1,4 +1,4 @@
-/** What the words in hand give every other word: rows or columns of the heads that are on, put together. */
+/** The selected words' attention from or to every other word: combined rows or columns of the heads that are on. */
 import { HeadRows } from "../../protocol/rows";
 import type { Reading } from "../../protocol/reading";
 import { passes } from "../../protocol/units";
@@ -19,16 +19,16 @@ export interface Shading {
   weights: Float32Array;
   /** The head each came from, where the strongest is shown. */
   heads: Int16Array | null;
-  /** Queries that were averaged when nothing is in hand. */
+  /** Queries averaged without a selection. */
   sampled: number;
 }
 
-/** Weights that are averaged when no word is in hand: as many rows of every head as make no more. */
+/** The most weights to average without a selected word. */
 const mostWeights = 2 ** 21;
-/** Of a sampled row: what lies this near to its query, in tokens, is shared among the words between the samples. */
+/** Weights this near to a sampled query, in tokens, are shared among the words between the samples. */
 const nearby = 16;
 
-/** Queries looked at when no word is in hand: all while that is cheap, else spread over the text. The figure follows the same rule. */
+/** Queries without a selected word: all if that is quick, else spread over the text. The figure follows the same rule. */
 export function spread(count: number, heads: number, weights = mostWeights): number[] {
   const taken = Math.min(count, Math.max(8, Math.floor(weights / Math.max(1, count * heads))));
   return Array.from({ length: taken }, (_, i) => Math.floor(((2 * i + 1) * count) / (2 * taken)));
@@ -71,7 +71,7 @@ export class Weights {
   async each(state: TextState, heads: number[], units: Units, hand: Hand): Promise<Float32Array[]> {
     const of = `${this.reading.by} ${state.kind} ${state.layer}`;
     if (of !== this.of) [this.known, this.of] = [new Map<number, HeadRows>(), of];
-    // Kept by name: while a head is fetched, the user may have gone on to another layer.
+    // Cached by name: while a head is fetched, the user may change the layer.
     const known = this.known;
     const found: Float32Array[] = [];
     for (const head of heads) {

@@ -1,4 +1,4 @@
-/** The model's atlas over the app: from the sentence in hand to every head over a corpus, and back. */
+/** The model's atlas over the app: from the current sentence to every head over a corpus, and back. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fromQuery, getBytes, mountInto, openContainer, openText, opening, postFile, sentenceOf, takeIn, toQuery } from "../parts";
@@ -12,11 +12,11 @@ const views = "/static/headscope-heads.js";
 export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
   const current = useRef<Instrument | null>(null);
-  /** What the atlas would open with by itself. */
+  /** The atlas's own opening state. */
   const own = useRef<Partial<State>>({});
   const [message, setMessage] = useState("Opening the atlas…");
   const [opened, setOpened] = useState(0);
-  /** The kind of heads that was asked for, and what is shown. */
+  /** The requested kind of heads, and the shown one. */
   const [asked, setAsked] = useState<string | null>(null);
   const [shown, setShown] = useState<{ kind: string; kinds: string[] } | null>(null);
   const fail = (error: unknown) => setMessage(sentenceOf(error));
@@ -66,13 +66,13 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       stop();
     };
   }, [opened, asked]);
-  /** What the address says of the atlas. */
+  /** The atlas's state in the address. */
   const addressOf = (state: State) => toQuery({ ...state, theme: "auto" }, own.current).toString();
   const inHand = (kind: string): Partial<State> => {
     const { layer, head } = session.state;
     return layer === undefined || head === undefined || (session.state.kind ?? kind) !== kind ? {} : { layer, head, heads: [head] };
   };
-  // It stays as it was left, but for the head: that in hand; Back and Forward bring it to where it was.
+  // It keeps its state except the head, which is the selected one; Back and Forward restore its state.
   useLayoutEffect(() => {
     const instrument = current.current;
     if (atlas === null || !instrument || !shown) return;

@@ -48,7 +48,7 @@ export function mountBeside(element: HTMLElement, source: Source, first: Instrum
     const { kind } = first.state;
     return instrument.reading.has(kind) && sameTokens(first.reading.tokens(kind).query, instrument.reading.tokens(kind).query);
   };
-  /** Words held in hand mean the same only where both read the same tokens. */
+  /** Selected words are shared only if both readings have the same tokens. */
   const pins = (state: State): Partial<State> => {
     const held = Object.entries(state).filter(([name]) => ["query", "key", "also"].includes(name));
     return shares() ? Object.fromEntries(held) : {};
@@ -65,7 +65,7 @@ export function mountBeside(element: HTMLElement, source: Source, first: Instrum
     instrument.set(asFirst(first.state));
     if (style.paddingTop === top) return;
     style.paddingTop = top;
-    instrument.redraw(); // as high as what stands above it leaves
+    instrument.redraw(); // the height that remains below it
   };
   const watched = new ResizeObserver(() => follow(align));
   watched.observe(first.stage);

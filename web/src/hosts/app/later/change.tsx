@@ -96,7 +96,7 @@ function Wanted({ session }: { session: Session }): JSX.Element {
 /** Stays from reading to reading. */
 const wanted = { answer: "" };
 
-/** The tokens that hold some characters of the first text: each is known with all that stands before it. */
+/** The tokens of some characters of the first text; each token's string includes the text before it. */
 function tokensAt({ written, class: of, segment }: Tokens, start: number, stop: number): [number, number] | null {
   const found: number[] = [];
   let at = 0;

@@ -84,7 +84,7 @@ export function ChangeMap({ session, instrument }: { session: Session; instrumen
   );
 }
 
-/** The head of the other reading that attends most like the one in hand. */
+/** The head of the other reading that attends most like the selected one. */
 export function Match({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
   const { comparison } = session;
   const { state } = instrument;

@@ -1,4 +1,4 @@
-/** Documents that a question is asked about: typed, pasted, or dropped as .txt, .md or .jsonl files. */
+/** Documents for a question: typed, pasted, or dropped as .txt, .md or .jsonl files. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { GivenDocument } from "../../../protocol/app";
@@ -7,7 +7,7 @@ import type { Session } from "../session";
 
 const most = 200;
 
-/** The documents in a file: its lines where it is .jsonl, and else its text; or a sentence on what is wrong with it. */
+/** The documents in a file: the lines of a .jsonl, else its text; or an error sentence. */
 export function documentsIn(name: string, text: string): GivenDocument[] | string {
   if (/\.(txt|md)$/i.test(name)) return text.trim() ? [{ title: name, text }] : `${name} is empty.`;
   if (!/\.jsonl$/i.test(name)) return `${name || "This"} is not a .txt, .md or .jsonl file.`;

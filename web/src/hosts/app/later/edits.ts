@@ -1,4 +1,4 @@
-/** Edits of attention as they stand in the address (edits/spelled.py): emphasis of a span, and weights set by hand. */
+/** Edits of attention in the address's spelling (edits/spelled.py): emphasis of a span, and weights set by hand. */
 import type { Kind } from "../../../protocol/types";
 
 export interface Emphasis {

@@ -1,4 +1,4 @@
-/** Where a picture or a sound is dropped, pasted or chosen; it is sent to the server as it is, and decoded there. */
+/** A field for dropping, pasting or choosing a picture or a sound; the server decodes it. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MediaRequest } from "../../../protocol/app";
@@ -37,7 +37,7 @@ export function DropZone({ session }: { session: Session }): JSX.Element {
     setWrong(typeof found === "string" ? found : "");
     if (typeof found !== "string") await session.useMedia(found);
   };
-  // From the moment it is there: what is pasted at once is taken too.
+  // At once, so that an early paste works too.
   useLayoutEffect(() => {
     const paste = (event: ClipboardEvent) => void take(event.clipboardData?.files[0]);
     document.addEventListener("paste", paste);

@@ -1,4 +1,4 @@
-/** Where in the atlas's corpus the head in hand does most like at the query that is pinned. */
+/** The atlas's examples where the selected head behaves most like at the pinned query. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../../instrument/instrument";
@@ -6,7 +6,7 @@ import type { NearestReply } from "../../../protocol/app";
 import { openText, postJson, useAnswer, visible } from "../parts";
 import type { Session } from "../session";
 
-/** What stands before or after a token: the spaces between are no part of a token. */
+/** The text before or after a token, without the spaces between. */
 const around = (text: string) => text && text.replace(/\S(.*\S)?/s, visible);
 
 export function Nearest({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {

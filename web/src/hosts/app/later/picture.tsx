@@ -1,4 +1,4 @@
-/** In a live page no server draws figures: what the stage shows is saved as it stands. */
+/** In a live page no server draws figures, so the stage itself is saved. */
 import type { JSX } from "preact";
 import type { Instrument } from "../../../instrument/instrument";
 import type { Session } from "../session";

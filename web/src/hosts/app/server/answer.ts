@@ -4,7 +4,7 @@ import { sentenceOf } from "../../../render/dom";
 
 export type Asked<Reply> = { for: string; reply: Reply | null; error: string | null };
 
-/** Asks when the question changes and the user has come to rest; an answer to the question before is dropped. */
+/** Sends the request when it changes and the user pauses; drops the answer to an earlier one. */
 export function useAnswer<Reply>(question: string | null, ask: (signal: AbortSignal) => Promise<Reply>, rest: number): Asked<Reply> | null {
   const [answer, setAnswer] = useState<Asked<Reply> | null>(null);
   useEffect(() => {

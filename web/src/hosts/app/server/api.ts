@@ -11,7 +11,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What answers in place of a server: a live page leaves its own engine here before this script runs. */
+/** A live page's engine, which answers instead of a server; set before this script runs. */
 export const engine = (globalThis as { headscopeEngine?: { fetch(path: string, init: RequestInit): Promise<Response> } }).headscopeEngine;
 
 /** Once `signal` is aborted nothing is answered, however late or soon the server is. */

@@ -1,4 +1,4 @@
-/** What the app knows and shows: every entry tells whoever follows it when it changes. */
+/** The app's state: every entry notifies its subscribers when it changes. */
 import type { Instrument } from "../../../instrument/instrument";
 import type { Comparison, Example, GivenDocument, ImportanceReply, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Queued, Writing } from "../../../protocol/app";
 import type { Source, State, Theme } from "../../../protocol/types";
@@ -10,14 +10,14 @@ import { getJson } from "./api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
-/** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
+/** The input of a request, unchanged by later choices. */
 export type Wanted = Pick<Known, "model" | "wasRead" | "documents" | "media" | "off" | "edits" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
 
 export interface Reading {
   id: string;
   source: Source;
   of: Wanted;
-  /** What the server would open it with. */
+  /** The server's opening state for it. */
   own: Partial<State>;
   /** The reading it is compared with, and what that is. */
   other: { source: Source; title: string; id: string } | null;
@@ -30,18 +30,18 @@ interface Entries {
   phase: Phase;
   message: string;
   tooLong: { tokens: number; limit: number } | null;
-  /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
+  /** The server's current step while it starts; the first picture may come from the last start. */
   opening: string;
   /** The share of a live page's file that has arrived; null: none is on its way. */
   arrived: number | null;
   /** A reading that is under way, and how far it is once that is known. */
   waiting: Waiting | null;
   queued: Queued | null;
-  /** What stands in the boxes, and what of it was read last. */
+  /** The texts in the boxes, and those that were read last. */
   text: string;
   pair: string;
   wasRead: { text: string; pair: string };
-  /** What the text asks about; the second box then holds the answer. */
+  /** The documents of a question; the second box then contains the answer. */
   documents: GivenDocument[];
   /** A picture or a sound for models that take one. */
   media: MediaRequest | null;
@@ -51,17 +51,17 @@ interface Entries {
   /** A model's id, or allOn, or anotherText, or nothing; and the text, where it is anotherText. */
   against: string;
   againstText: string;
-  /** Of two readings: the head of the same number beside each head, or the one most alike; "": as suits the two. */
+  /** In a comparison, pair heads by number or by likeness; "": whichever suits the two readings. */
   pairing: Pairing;
   comparison: Comparison | null;
   /** Why the two cannot be compared. */
   uncompared: string;
-  /** What the model says of the text, or why it does not; null: it is being asked. */
+  /** The model's predictions, or why there are none; null: not yet received. */
   predictions: PredictReply | string | null;
-  /** What the example on screen teaches was read and put away. */
+  /** The user closed the lesson of the example on screen. */
   lessonClosed: boolean;
   writing: Writing | null;
-  /** What of it a link must say. */
+  /** The part of it for a link. */
   wrote: Wrote | null;
   /** The model is writing now. */
   isWriting: boolean;
@@ -70,7 +70,7 @@ interface Entries {
   reading: Reading | null;
   /** The picture of it on screen. */
   mounted: Instrument | null;
-  /** The ranking of heads is asked for again after each reading, once it was asked for. */
+  /** After the first request, heads are ranked again for each reading. */
   ranked: boolean;
   /** The ranking of a reading, by its id: the dial rings these heads. */
   importance: { id: string; heads: ImportanceReply["heads"] } | null;
@@ -97,7 +97,7 @@ const initial = (): Entries => ({
 });
 
 export class Known extends signals(initial) {
-  /** Those that make sense for the model at hand. */
+  /** The examples that suit the selected model. */
   examples(): Example[] {
     return (this.entry?.examples ?? []).map((number) => this.models!.examples[number]);
   }
@@ -106,7 +106,7 @@ export class Known extends signals(initial) {
     return this.models?.models.find((each) => each.id === this.model);
   }
 
-  /** What the model takes beside or instead of a text. */
+  /** The model's other inputs, beside or instead of a text. */
   get senses(): "image" | "audio" | null {
     return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
   }
@@ -121,7 +121,7 @@ export class Known extends signals(initial) {
     return this.converses ? this.documents.filter(({ text }) => text.trim()) : [];
   }
 
-  /** What a text beside a picture or a sound is; null where the model takes none. */
+  /** The role of a text beside a picture or a sound; null if the model takes none. */
   get about(): string | null {
     return this.entry?.reads ? "A text about it (optional)" : this.entry?.encoder_decoder ? "Its transcript (optional)" : null;
   }
@@ -131,7 +131,7 @@ export class Known extends signals(initial) {
     return fitting.map(({ name }) => ({ media: "example", name }));
   }
 
-  /** Whether the model at hand takes it: one that hears sees no picture. */
+  /** Whether the selected model takes this kind of input. */
   protected isTaken(media: MediaRequest | null): boolean {
     const example = this.mediaExamples().some((each) => each.name === media?.name);
     return media?.media === "example" ? example : media?.media === this.senses;
@@ -145,7 +145,7 @@ export class Known extends signals(initial) {
   protected async learn(signal: AbortSignal): Promise<void> {
     if (!this.entry || Object.keys(this.entry.layers).length) return;
     const found = await getJson<ModelsReply>("api/models", signal);
-    // An atlas may have been opened while this was asked.
+    // An atlas may have been opened meanwhile.
     this.models = { ...found, atlas: found.atlas ?? this.models?.atlas };
   }
 }

@@ -1,10 +1,10 @@
-/** A reading as the server answers it, and what is fetched of it when it is looked at. */
+/** A reading from the server; its layers are fetched when shown. */
 import { openContainer } from "../../../protocol/container";
 import type { AppHeader, MediaRequest, ReadRequest } from "../../../protocol/app";
 import type { Kind, Source } from "../../../protocol/types";
 import { ApiError, engine, getBytes, postBytes } from "./api";
 
-/** `gone` is told when the server has let the reading go, or was started anew. */
+/** `gone` is called if the server has dropped the reading, or was restarted. */
 export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, gone: (id: string) => void, signal: AbortSignal): Promise<Source> {
   const source = openContainer(await (media ? postBytes("api/media", { ...asked, ...media }, signal) : postBytes("api/read", asked, signal)));
   const { id } = source.header as AppHeader;

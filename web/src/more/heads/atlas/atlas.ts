@@ -1,4 +1,4 @@
-/** The atlas: heads as points and as a table, and a page for the head in hand. */
+/** The atlas: heads as points and as a table, and a page for the selected head. */
 import { AtlasData } from "../../../protocol/atlas";
 import type { State } from "../../../protocol/types";
 import { make } from "../../../render/dom";
@@ -18,7 +18,7 @@ export class AtlasView implements View {
   private readonly right = make("div", { class: "at-right" });
   private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", place: -1 };
   private loaded: Promise<unknown> | null = null;
-  /** A head was asked for at the foot of another's page: its own is read from the top. */
+  /** A head was chosen at the foot of another's page: scroll to the top. */
   private followed = false;
 
   constructor(private readonly context: Context) {

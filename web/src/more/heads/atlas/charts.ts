@@ -1,4 +1,4 @@
-/** A head's profiles as small charts: bars for places, rows for tokens. */
+/** A head's profiles as small charts: bars for positions, rows for tokens. */
 import type { HeadPage } from "../../../protocol/atlas";
 import { make, number, valueText } from "../../../render/dom";
 import { svg } from "../head_scatter/geometry";
@@ -10,13 +10,13 @@ type Offset = [number, number, number | null];
 
 const total = (rows: Offset[]) => rows.reduce((sum, [, count]) => sum + count, 0);
 
-/** What the chart leaves out, in words; nothing where it shows all. */
+/** What the chart leaves out, in words; empty if it shows all. */
 export function leftOut(rows: Offset[], reach: number): string {
   const further = total(rows.filter(([offset]) => Math.abs(offset) > reach));
   return further ? `${Math.round((100 * further) / total(rows)) || "< 1"} % are further away than ${reach}` : "";
 }
 
-/** Offsets: how often the heaviest key stands there, against a line for even attention. */
+/** Offsets: how often the heaviest key is there, with a line for uniform attention. */
 export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   const rows = (page.profiles["offset"] ?? []) as unknown as Offset[];
   if (!rows.length) return null;
@@ -40,7 +40,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h3", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement, ...(large && left ? [make("p", {}, left)] : []));
 }
 
-/** How strongly it attends, by where in the text the query stands and by how long the text is. */
+/** How strongly it attends, by the query's position in the text and by the text's length. */
 export function placeCharts(page: HeadPage): HTMLElement[] {
   const named: [string, string, (value: number) => string][] = [
     ["position", "By position in the text", (tenth) => `${10 * tenth}–${10 * tenth + 10} % of the text`],

@@ -1,4 +1,4 @@
-/** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
+/** A head's page: its label with evidence, its texts, profiles, and similar heads. */
 import type { AtlasData, AtlasExample, Token } from "../../../protocol/atlas";
 import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
@@ -57,7 +57,7 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
   select.addEventListener("change", () => hooks.ask({ ...asked, measure: select.value, decile: -1 }));
   const classes = page.deciles[asked.measure] ?? [];
-  // Of the classes by value, the one in the middle and the lowest: between them lie the others.
+  // The middle and the lowest decile.
   const [typical, weakest] = [classes[classes.length >> 1], classes.length > 1 ? classes[0] : undefined];
   const top = data.of(place, asked.measure, -1).map((each) => each.value);
   const asks = ([["strongest", top.length ? [-1, Math.min(...top), Math.max(...top), 0] : undefined], ["typical", typical], ["weakest", weakest]] as const).flatMap(([name, range]) => {
@@ -84,7 +84,7 @@ const viewsOfText: [ViewName, string][] = [["head", "head"], ["text", "text"], [
 
 const opensIn = (asked: Asked, hooks: PageHooks) => menu("opens", "a click opens it in", viewsOfText, asked.view, (view) => hooks.ask({ ...asked, view }));
 
-/** The query framed, keys shaded by their weight; every weight is said in words too. */
+/** The query framed, keys shaded by weight; every weight is also available as text. */
 function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: PageHooks): HTMLElement {
   const item = make("li", { "data-document": example.document, "data-query": example.query, "data-value": example.value });
   item.append(make("b", { title: `text ${example.document}, token ${example.query}` }, valueText(example.value)));

@@ -1,4 +1,4 @@
-/** The heads as a table: sorted by any number, filtered by label or by what is chosen, taken along as CSV. */
+/** The heads as a table: sort by any number, filter by label or selection, save as CSV. */
 import { make } from "../../../render/dom";
 import type { HeadPlane } from "../head_scatter/plane";
 import { asText, titleOf, unsaid } from "../head_scatter/plane";
@@ -72,7 +72,7 @@ export class HeadsTable {
     if (name === "head") return down ? found.reverse() : found;
     const score = (place: number) => this.plane.label(...headOf(table, place))?.score;
     const value = (place: number) => (name === "label" ? (score(place) ?? NaN) : (this.plane.of(name)?.[place] ?? NaN));
-    const last = (number: number) => (Number.isNaN(number) ? -Infinity : number); // what was not measured stands last, either way
+    const last = (number: number) => (Number.isNaN(number) ? -Infinity : number); // NaN sorts last, in either order
     return found.sort((a, b) => (Number.isNaN(value(a)) || Number.isNaN(value(b)) ? last(value(b)) - last(value(a)) || a - b : down ? value(b) - value(a) : value(a) - value(b)));
   }
 

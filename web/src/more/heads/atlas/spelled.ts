@@ -1,4 +1,4 @@
-/** A token of the corpus as it is written on a page: without an end it would push all else away. */
+/** A token of the corpus on a page, shortened so that it fits. */
 import type { Token } from "../../../protocol/atlas";
 import { visible } from "../../../render/dom";
 
@@ -16,7 +16,7 @@ export function isSpaceOf(token: Token, next: Token | null | undefined): boolean
 
 const [closing, opening, ending] = [/^[,.;:!?)\]}’”]+$/, /^[([{“‘]$/, /^(s|t|d|m|re|ve|ll)$/i];
 
-/** Tokens keep no spaces: punctuation stands beside its word as English writes it. */
+/** Tokens have no spaces: punctuation joins its word as in English. */
 export function touches(tokens: (Token | null)[], at: number): boolean {
   const [before, here, after] = [-1, 0, 1].map((by) => tokens[at + by]?.text ?? "");
   return closing.test(here) || opening.test(before) || (here === "'" && ending.test(after)) || (before === "'" && ending.test(here));

@@ -16,7 +16,7 @@ interface Frame {
   width: number;
   height: number;
   title: string;
-  /** Whether numbers stand below it and beside it. */
+  /** Whether it has numbers below and beside it. */
   below: boolean;
   beside: boolean;
 }

@@ -1,4 +1,4 @@
-/** Where points stand in the plane, round numbers along its sides, and what a gesture encloses. */
+/** The points' positions in the plane, round numbers along its sides, and the points inside a gesture. */
 import { make } from "../../../render/dom";
 
 export type Point = [number, number];
@@ -11,7 +11,7 @@ export function svg<Name extends keyof SVGElementTagNameMap>(name: Name, attribu
   return element;
 }
 
-/** The ends of an axis with a little room, so that no point stands on the frame. */
+/** The ends of an axis with a margin, so that no point is on the frame. */
 export function span(values: Float32Array): Point {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) if (Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];

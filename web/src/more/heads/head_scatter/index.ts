@@ -12,7 +12,7 @@ const definition: ViewDefinition = {
   keeps: planeKeeps,
   style,
   chips: "none",
-  // A reading is offered as points only where that was asked for: its own views say more.
+  // A reading is shown as points only on request: its own views show more.
   missing: ({ table, header }) => (table?.columns.length && header.view === "head_scatter" ? null : "hs.head_scatter(survey) shows every head as a point."),
   create: (context) => new ScatterView(context),
 };

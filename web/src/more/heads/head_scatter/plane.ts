@@ -1,4 +1,4 @@
-/** The plane of heads with its menus, and the layer × head map beside it: each marks what is chosen in the other. */
+/** The plane of heads with its menus, and the layer × head map beside it, with a shared selection. */
 import type { HeadTable, Label, TableColumn } from "../../../protocol/types";
 import { make, valueText } from "../../../render/dom";
 import { css } from "../../../render/oklch";
@@ -16,7 +16,7 @@ import { clusterColumns, hasClusters, headOf, numberOf, ofPlane, placeOf, planeC
 import type { PlaneState } from "./state";
 
 const palest = 0.18;
-/** Columns that a head's name says already, or whose numbers say nothing. */
+/** Columns that repeat a head's name, or without useful numbers. */
 export const unsaid = new Set(["layer", "head", clusterColumns.x, clusterColumns.y]);
 /** A spreadsheet takes a cell that begins so for a formula. */
 export const asText = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
@@ -25,7 +25,7 @@ export const titleOf = (column: TableColumn) => column.title ?? column.name.repl
 export interface Hooks {
   /** A picture of a head for the panel under the pointer, where there is one. */
   thumbnail?(layer: number, head: number): HTMLElement | null;
-  /** A head was taken in hand. */
+  /** A head was selected. */
   opened?(layer: number, head: number): void;
 }
 
@@ -72,14 +72,14 @@ export class HeadPlane {
     return this.values.get(name) ?? null;
   }
 
-  /** A number of a head as it is written; groups are counted, not measured. */
+  /** A head's number as text; groups are whole numbers. */
   written(name: string, place: number): string {
     const value = this.of(name)![place];
     if (!Number.isFinite(value)) return "–";
     return name === clusterColumns.colour ? String(value) : valueText(value);
   }
 
-  /** Where the first few heads lie, for whoever compares pictures. */
+  /** The coordinates of the first few heads, for tests that compare pictures. */
   lie(x: string, y: string): (number | null)[][] {
     const [across, up] = [this.of(x)!, this.of(y)!];
     return Array.from(across.subarray(0, 12), (value, i) => [value, up[i]].map((each) => (Number.isFinite(each) ? each : null)));
@@ -116,7 +116,7 @@ export class HeadPlane {
     this.context.status(text, { kind: "ramp", ramp: this.ramp(colour), title: titleOf(colour), low: told(range[0]), high: told(range[1]) });
   }
 
-  /** Space chooses the head in hand or lets it go; arrows move by layer and head. */
+  /** Space adds or removes the current head; arrows move by layer and head. */
   press(key: string): boolean {
     const { store } = this.context;
     const state = ofPlane(store.state, this.table);
@@ -136,7 +136,7 @@ export class HeadPlane {
     this.context.store.set({ chosen: [...new Set(chosen)].sort((a, b) => a - b) } as Partial<PlaneState>);
   }
 
-  /** The chosen heads as lines of text, or the one in hand. */
+  /** The chosen heads as lines of text, or the current one. */
   copy(state: PlaneState): string {
     const of = [state.x, state.y, state.colour, state.size].filter((name, i, all) => name && all.indexOf(name) === i);
     const heads = state.chosen.length ? state.chosen : [state.layer * this.table.heads + state.head];
@@ -196,7 +196,7 @@ export class HeadPlane {
     return (this.grouped ??= groupsOf(this.of(clusterColumns.colour)!, (place) => this.label(...headOf(this.table, place))?.text ?? ""));
   }
 
-  /** Of the groups: those of eight heads, which stay apart to any eye, unless there are more. */
+  /** The groups' colours: those of eight heads, which differ clearly to any eye, unless there are more. */
   private hues(): Rgb[] {
     const count = this.groups().length;
     return this.context.colours(Math.max(8, count)).slice(0, count);
@@ -285,7 +285,7 @@ export class HeadPlane {
     this.context.tooltip.show({ title: `head ${layer}-${head}`, rows, note: label ? undefined : "no label", picture }, event.clientX, event.clientY);
   }
 
-  /** A drag chooses what it encloses, with Shift beside what is chosen already; a click opens a head. */
+  /** A drag selects the enclosed heads, with Shift in addition; a click opens a head. */
   private brush(down: PointerEvent): void {
     const picture = this.plot.querySelector("svg");
     if (!picture || down.button !== 0) return;

@@ -1,4 +1,4 @@
-/** The scatter of heads in a view of its own. */
+/** The scatter of heads as a view. */
 import type { State } from "../../../protocol/types";
 import { make } from "../../../render/dom";
 import { drawThumbnail } from "../../../render/thumbnails";

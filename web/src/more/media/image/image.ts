@@ -1,4 +1,4 @@
-/** The image view: the picture once for each head, shaded by what the patch or word in hand looks at. */
+/** The image view: the picture once for each head, shaded by the attention of the selected patch or word. */
 import { headsOn } from "../../../state/state";
 import type { State, Tokens } from "../../../protocol/types";
 import { placeKinds } from "../../../protocol/places";
@@ -126,7 +126,7 @@ export class ImageView implements View {
     return { places: { query, key }, each, heads, bitmaps };
   }
 
-  /** What is shaded, and how large it is; the sound view has its spectrogram for a picture. */
+  /** The shaded picture and its size; in the sound view it is the spectrogram. */
   protected get pictures(): { width: number; height: number }[] {
     return this.context.reading.header.pictures!;
   }
@@ -202,7 +202,7 @@ export class ImageView implements View {
     return this.tokens.query.text.length > 0 && [this.places.query, this.places.key].some((places) => places?.kinds.some((kind) => kind !== placeKinds.patch));
   }
 
-  /** Words, class and register tokens stand under the picture, shaded like it where they are looked at. */
+  /** Words, class and register tokens below the picture, shaded like it by attention. */
   private drawWords(hand: { side: Side; units: number[] }): void {
     const shown = this.tokens.query === this.tokens.key || !this.places.query ? hand.side : "query";
     const tokens = this.tokens[shown];
@@ -234,7 +234,7 @@ export class ImageView implements View {
     return side === "query" ? `what ${who} ${units.length > 1 ? "look" : "looks"} at` : `what looks at ${who}`;
   }
 
-  /** The position of the side in hand under the pointer: [position, panel]. */
+  /** The selected side's position under the pointer: [position, panel]. */
   private under(event: MouseEvent): [number, Panel] | null {
     const panel = this.panels.find(({ canvas }) => canvas === event.target);
     const places = this.places[this.state.side];

@@ -11,7 +11,7 @@ export interface Shaded {
   picture: number;
   /** One number a position, 1 for the strongest. */
   shares: Float32Array;
-  /** Positions in hand, with the places of their side. */
+  /** Selected positions, with the regions of their side. */
   hand: number[];
   own: Places | null;
   opacity: number;

@@ -1,4 +1,4 @@
-/** What the image view keeps in the state beside what all views share. */
+/** The image view's own entries of the state. */
 import type { TextState } from "../../../views/text/state";
 import type { State } from "../../../protocol/types";
 

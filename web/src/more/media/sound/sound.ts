@@ -1,4 +1,4 @@
-/** The sound view: a spectrogram for each head, shaded by the moments that the word or frame in hand looks at. */
+/** The sound view: a spectrogram for each head, shaded by the attention of the selected word or frame. */
 import { placeKinds } from "../../../protocol/places";
 import type { Places } from "../../../protocol/places";
 import { make, visible, weightText } from "../../../render/dom";
@@ -15,7 +15,7 @@ export function tickStep(seconds: number): number {
   return [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60].find((step) => seconds / step <= 15) ?? 120;
 }
 
-/** Moments as places in the spectrogram: seconds across, all frequencies or the patch's own upwards. */
+/** Moments as regions of the spectrogram: seconds across, all frequencies or the patch's own upwards. */
 export function inSpectrogram(places: Places, seconds: number, rows: number): Places {
   const count = places.kinds.length;
   const made = { ...places, kinds: places.kinds.slice(), rectangles: new Float32Array(4 * count).fill(NaN), pictures: new Float32Array(count).fill(-1) };
