@@ -98,7 +98,7 @@ def _say(found: Score | QueryScores) -> None:
     if isinstance(found, QueryScores):
         best = found.weights.argsort()[::-1][:SHOWN]
         seen = (f"{found.key_tokens[found.keys[at]]!r} {found.weights[at]:.2f}" for at in best)
-        out.print(f"it looks at {', '.join(seen)}", highlight=False, markup=False)
+        out.print(f"it looks at {', '.join(seen)}", highlight=False, markup=False, soft_wrap=True)
     else:
         out.print(f"score {found.value:+.2f}, weight {found.weight:.2f}", highlight=False)
     for side, what in (("query", "the query is written by"), ("key", "the key is written by")):
