@@ -1,10 +1,10 @@
 """The public function of every view, made from the view's own file.
 
-`hs.head_view(reading, layer, heads, theme="dark")` hands on what the view's `build` takes, and adds
-what every view takes: a theme, labels, whether q and k travel along, the bytes a page may take,
-the layers and queries it is narrowed to, and the options of the screen. A view that shows one head
-is given `head=` or a list of one as `heads=`; a view that shows several is given either. What
-`help()` says comes from the view's file (`MEANINGS`, `EXAMPLE`) and one list of meanings.
+`hs.head_view(reading, layer, heads, theme="dark")` passes the arguments of the view's `build`, and
+adds those of every view: a theme, labels, whether to include q and k, the page's budget in bytes,
+its layers and queries, and the options of the screen. A view of one head takes `head=` or a list of
+one as `heads=`; a view of several takes either. The text of `help()` comes from the view's file
+(`MEANINGS`, `EXAMPLE`) and one list of meanings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from headscope.views.shared.state import SELECTION, checked, options_of, several
 
 ViewFunction = Callable[..., View]
 NAMED = inspect.Parameter.KEYWORD_ONLY
-HIDDEN = (*SELECTION, "reading")  # which of two readings is asked of the page
+HIDDEN = (*SELECTION, "reading")  # the page alone chooses between two readings
 HEAD = {"head": "int | None", "heads": "Sequence[int] | int | None"}  # every view takes both
 
 
@@ -70,8 +70,8 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
 
 
 def public_signature(module: ViewModule) -> inspect.Signature:
-    """What a view's function takes: its `build`'s arguments, both of head= and heads=, what all
-    views take, and the options of the screen."""
+    """A view function's signature: its `build`'s arguments, both head= and heads=, the arguments of
+    all views, and the options of the screen."""
     own = inspect.signature(module.build).parameters
     taken = {
         name: each.replace(annotation=_head_type(own, name, each.annotation))
@@ -87,7 +87,7 @@ def public_signature(module: ViewModule) -> inspect.Signature:
 
 
 def _marks(own: Mapping[str, inspect.Parameter]) -> bool:
-    """Whether heads= of this view are (layer, head) pairs: it shows all layers, and marks some."""
+    """Whether heads= of this view are (layer, head) pairs to mark, because it shows all layers."""
     return "heads" in own and own["heads"].annotation == "Pairs"
 
 
@@ -115,7 +115,7 @@ def _add(taken: dict[str, inspect.Parameter], more: Mapping[str, str]) -> None:
 
 
 def _annotation(kind: Any) -> str:
-    """A type as a reader of a signature sees it."""
+    """A type's name in the signature."""
     plain = kind.__origin__ if get_origin(kind) is Annotated else kind
     if get_origin(plain) is Literal:
         values = ", ".join(f'"{one}"' for one in get_args(plain))
@@ -132,7 +132,7 @@ def _check_names(public: str, signature: inspect.Signature, options: Mapping[str
 
 
 def _with_heads(view: str, build: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
-    """What `build` is given: head= and heads= under the name that it has for them."""
+    """The arguments for `build`, with head= and heads= under its own name."""
     chosen = {name: value for name, value in given.items() if value is not None}
     if _marks(build.parameters):
         return chosen

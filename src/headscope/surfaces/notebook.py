@@ -1,7 +1,7 @@
-"""A page inside a notebook: an iframe that carries the whole page in itself.
+"""A page inside a notebook: an iframe that contains the whole page.
 
-It needs no extension, no network and no trust in the notebook's own scripts, and several views
-cannot disturb each other: each has a document of its own.
+It needs no extension, no network and no trust in the notebook's scripts. Views cannot disturb each
+other, because each has its own document.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _DOTS = 96  # an inch
 
 
 def framed(page: str, height: int, picture: str = "", alternative: str = "") -> str:
-    """The frame, in front of its picture if one is given: notebooks that are not trusted take
-    frames out, and the picture is left."""
+    """The frame, before its picture if given: untrusted notebooks remove frames, and the picture
+    remains."""
     return render(
         "surfaces/notebook.html",
         page=page,
@@ -33,7 +33,7 @@ def framed(page: str, height: int, picture: str = "", alternative: str = "") -> 
 
 
 def height_for(view: ViewData) -> int:
-    """Pixels that show the view whole where that is reasonable; longer ones scroll inside."""
+    """A height in pixels that shows the whole view, up to a limit; longer ones scroll."""
     parts = view.header["parts"]
     if not parts:
         return getattr(discover()[view.header["view"]], "HEIGHT", 520)
@@ -43,14 +43,14 @@ def height_for(view: ViewData) -> int:
 
 
 def longest(view: ViewData) -> int:
-    """Tokens on the longest side of any part; none where a view shows no text."""
+    """Tokens on the longest side of any part; 0 if a view shows no text."""
     parts = view.header["parts"]
     sides = [part[side] or part["query"] for part in parts for side in ("query", "key")]
     return max((len(side["text"]) for side in sides), default=0)
 
 
 def picture(figure: Figure) -> str:
-    """A figure as a PNG in base64, as notebooks keep pictures."""
+    """A figure as a PNG in base64, as notebooks store pictures."""
     written = io.BytesIO()
     figure.savefig(written, format="png", dpi=_DOTS)
     return base64.b64encode(written.getvalue()).decode("ascii")

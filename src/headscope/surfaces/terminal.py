@@ -17,7 +17,7 @@ STRONGEST = 3
 
 
 def strongest(reading: Reading, state: Mapping[str, Any]) -> Table:
-    """For each query of the selected head, the keys that take most of its attention."""
+    """For each query of the selected head, the keys with most of its attention."""
     from rich.table import Table
     from rich.text import Text
 

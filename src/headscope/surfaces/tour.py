@@ -19,7 +19,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
     address: str
 
 
-BUNDLED = Path(__file__).with_name("tour.json")  # of the bundled model, for a first lesson
+BUNDLED = Path(__file__).with_name("tour.json")  # for the bundled model, as a first lesson
 
 
 def read_tour(path: str | os.PathLike[str]) -> list[Step]:
@@ -29,7 +29,7 @@ def read_tour(path: str | os.PathLike[str]) -> list[Step]:
         steps = msgspec.convert(json.loads(Path(path).read_text("utf-8")), list[Step])
     except OSError as error:
         raise BadInput(f"There is no tour {path}; give a file with a list of steps.") from error
-    except (ValueError, RecursionError) as error:  # msgspec's and json's own are of this kind
+    except (ValueError, RecursionError) as error:  # msgspec's and json's errors are ValueErrors
         raise BadInput(
             f"{path} is not a tour ({error}); a tour is a JSON list of steps, each with title, "
             f"text and "

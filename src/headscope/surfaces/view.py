@@ -1,4 +1,4 @@
-"""A view in the hand: shows itself in a notebook, saves itself as a page or a figure."""
+"""The object that a view's function returns: displays in notebooks, saves pages and figures."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from headscope.surfaces.widget import Widget
 
 FIGURES = ("svg", "png", "pdf")
-MOST_DRAWN = 128  # tokens; a picture of more would keep a cell waiting
+MOST_DRAWN = 128  # tokens; a picture of more would take too long in a notebook
 
 
 @checked_methods
 class View:
-    """One view of one reading, with what is selected in it."""
+    """One view of one reading, with its selection."""
 
     def __init__(
         self, name: str, source: Any, sending: Sending, selection: Mapping[str, Any]
@@ -42,16 +42,16 @@ class View:
 
     @cached_property
     def data(self) -> ViewData:
-        """Header and buffers, as they travel to the browser."""
+        """Header and buffers, in the form sent to the browser."""
         return discover()[self.name].build(self.source, sending=self._sending, **self._selection)
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the view opens on: kind, layer, heads, tokens, filters."""
+        """The opening state: kind, layer, heads, tokens, filters."""
         return dict(self.data.header["state"])
 
     def html(self, tour: str | os.PathLike[str] | None = None) -> str:
-        """A complete page: no network, opens from disk; with the states that a tour file saved."""
+        """A complete page that opens from disk without a network, optionally with a tour."""
         return page(self.data, tour=() if tour is None else read_tour(tour))
 
     def figure(self) -> Figure:
@@ -67,7 +67,7 @@ class View:
     def save(
         self, path: str | os.PathLike[str], tour: str | os.PathLike[str] | None = None
     ) -> Path:
-        """Write .html, .svg, .png or .pdf, by the ending of the path; a page may hold a tour."""
+        """Write .html, .svg, .png or .pdf, by the path's ending; a page may include a tour."""
         target = Path(path)
         kind = target.suffix.lstrip(".").lower()
         if kind not in ("html", "htm", *FIGURES):
@@ -96,7 +96,7 @@ class View:
         height, picture = notebook.height_for(self.data), ""
         shown = {"text/plain": repr(self)}
         if notebook.longest(self.data) <= MOST_DRAWN:
-            # for readers that show no page: exports to PDF, slides, notebooks that are not trusted
+            # for places that show no page: exports to PDF, slides, untrusted notebooks
             picture = shown["image/png"] = notebook.picture(self.figure())
         shown["text/html"] = notebook.framed(self.html(), height, picture, repr(self))
         return shown

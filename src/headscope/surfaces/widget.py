@@ -17,7 +17,7 @@ from headscope.views.wire.frame import layer_data
 
 
 class Widget(anywidget.AnyWidget):
-    """`widget.state` is what is on screen; assign a dict with what should change."""
+    """`widget.state` is the state on screen; assign a dict with the changes."""
 
     _esm = PATH
     container = traitlets.Bytes().tag(sync=True)
@@ -27,7 +27,7 @@ class Widget(anywidget.AnyWidget):
         self, name: str, source: Any, sending: Sending, selection: Mapping[str, Any]
     ) -> None:
         build = discover()[name].build
-        # the first layer travels along: which one is known only when the view has chosen it
+        # the first layer is included once the view has chosen it
         empty = build(source, sending=replace(sending, only=()), **selection)
         layer = empty.header["state"].get("layer")
         only = () if layer is None else (layer,)

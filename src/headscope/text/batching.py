@@ -54,7 +54,7 @@ def even_batches(
 
 
 def _starts(widths: Sequence[int], most: int) -> list[int]:
-    """Where groups begin among texts that become shorter: the first of a group is its widest."""
+    """Where groups begin among texts sorted long to short: each group's first is its widest."""
     starts: list[int] = []
     at = 0
     while at < len(widths):

@@ -288,7 +288,7 @@ def _in_texts(
 
 
 def _segments(encodings: Encodings) -> NDArray[np.int8]:
-    """Specials belong to the sentence before them, a leading one to sentence A."""
+    """Sentence numbers: specials belong to the sentence before them, a leading one to A."""
     known = encodings.sentence >= 0
     known[encodings.starts] = True
     last_known = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))

@@ -1,14 +1,13 @@
-"""Views: one file each, a pure function from a reading to what any surface needs to show it.
+"""Views: one file each, with a pure function from a reading to the data for any surface.
 
 A view is a file of this folder with a `NAME` (the file's own, and the page's name for it), `SHOWS`
-(what is to be seen, in a line), a `build` function (the data for the page) and a `draw` function
-(the figure for paper). It may have `OPTIONS` of its own (name: the values allowed, or a type), a
-`BUNDLE` where its script is in web/src/more, and a `HEIGHT` (pixels in a notebook) where it shows
-no text by which it could be told. Its function is `hs.NAME_view`; `hs.NAME` for one called
-`head_…`.
-`discover` finds them: public function, command, app, page and documentation follow from the file.
-Other packages add such modules through the entry point group `headscope.views`; what they send is
-shown by a view that the page knows, or drawn.
+(one line of description), a `build` function (the data for the page) and a `draw` function (the
+figure for paper). It may have its own `OPTIONS` (name: the allowed values, or a type), a `BUNDLE`
+if its script is in web/src/more, and a `HEIGHT` (pixels in a notebook) if it shows no text that
+determines it. Its function is `hs.NAME_view`; `hs.NAME` for one called `head_…`. `discover` finds
+them: public function, command, app, page and documentation follow from the file. Other packages add
+such modules through the entry point group `headscope.views`; a view that the page knows shows their
+data, or a figure does.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw", "of
 
 
 def of_text() -> tuple[str, ...]:
-    """Views that any reading of a text fills; the others say in `NEEDS` what else they need."""
+    """Views that work for any reading of a text; other views name their requirements in `NEEDS`."""
     return tuple(name for name, view in discover().items() if not hasattr(view, "NEEDS"))
 
 
@@ -39,7 +38,7 @@ def draw(
     labels: Sequence[Label] = (),
     other: Any = None,
 ) -> Figure:
-    """The figure of a view in a state."""
+    """The figure of a view in a given state."""
     from headscope.figures.colour import shaded
 
     more = {} if other is None else {"other": other}

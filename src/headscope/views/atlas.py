@@ -1,4 +1,4 @@
-"""The atlas view: heads as points and as a table, and of every head the texts behind it."""
+"""The atlas view: heads as points and as a table, and the texts behind every head."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 NAME = "atlas"
 NEEDS = "atlas"
-BUNDLE = "heads"  # its script travels with pages that show it, not with all
+BUNDLE = "heads"  # its script is only in pages that show it
 HEIGHT = 720  # of a notebook's frame
 SHOWS = "every head over a corpus: as points, as a table, and with the texts behind its numbers"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
@@ -69,8 +69,8 @@ def build(
 ) -> ViewData:
     """source: an atlas. `heads` are marked from the start: (layer, head) pairs.
 
-    `per_head` is how many examples of each head travel along; with `ablations` (what `hs.ablate`
-    gave) a head's page says what disabling it does.
+    `per_head` is the number of examples of each head in the page; with `ablations` (results of
+    `hs.ablate`) a head's panel says what disabling it does.
     """
     if not isinstance(source, Atlas):
         raise BadInput("The atlas view needs an atlas: hs.Atlas.load(path) opens one.")
@@ -112,7 +112,7 @@ def build(
             "counts": _counts(rows, table),
             "examples": examples,
             "texts": texts,
-            "key_texts": key_texts,  # of cross attention, which looks into another text
+            "key_texts": key_texts,  # of cross attention, whose keys are in another text
             "kinds": list(source.kinds),
         },
     }  # fmt: skip
@@ -120,7 +120,7 @@ def build(
 
 
 def _panels(table: Table, asked: str | None) -> dict[str, str]:
-    """Heads that attend alike stand together at first, where no axis was asked for."""
+    """The opening panels: similar heads are close together, unless axes were requested."""
     return {} if asked or "group" not in table.columns else {"panels": "clusters"}
 
 
@@ -131,7 +131,7 @@ def _counts(rows: Any, table: Table) -> list[int]:
 
 
 def _title(name: str) -> str:
-    """Examples may be of a measure whose mean over the corpus was not asked for."""
+    """A measure's title; examples may have a measure that the survey lacks."""
     measure = find(name)
     return name.replace("_", " ") if measure is None else measure.title
 
@@ -143,7 +143,7 @@ def _opening(
     head: int | None,
     labels: Sequence[Label],
 ) -> tuple[int, int]:
-    """The head asked for, else the best-labelled one that does more than rest."""
+    """The requested head, else the best-labelled one that is not a mere sink."""
     if layer is not None or head is not None:
         at = (layers[0] if layer is None else layer, head or 0)
         if at[0] not in layers or not 0 <= at[1] < heads:
@@ -171,7 +171,7 @@ def _caption(atlas: Atlas, kind: str, rows: Any) -> str:
 
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """On paper the planes of heads, the selected head marked; its examples are for the screen."""
+    """On paper: the planes of heads with the selected head marked, without its examples."""
     from headscope.figures.style import describe
 
     hand = (state.get("layer"), state.get("head"))

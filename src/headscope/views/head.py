@@ -19,7 +19,7 @@ from headscope.views.wire.frame import Sending, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_DESCRIBED = 8  # lines that a figure names with their numbers
+MOST_DESCRIBED = 8  # lines that a figure's description lists
 
 NAME = "head"
 SHOWS = "tokens on two sides, a line for every weight, a colour for every head"
@@ -37,7 +37,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """Opens on the heads asked for, else on one clear head."""
+    """Opens on the requested heads, else on one clear head."""
     sending = sending or Sending()
     part = reading.part(kind)
     check_token(len(part.query), query, "query")

@@ -1,4 +1,4 @@
-"""The head map: layers × heads coloured by a number, of one reading or of a whole survey."""
+"""The head map: layers × heads coloured by a measure of a reading or a survey."""
 
 from __future__ import annotations
 

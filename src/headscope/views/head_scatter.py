@@ -1,4 +1,4 @@
-"""The scatter of heads: any number against any other, a point for every head."""
+"""The scatter of heads: any measure against any other, a point for every head."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "head_scatter"
-BUNDLE = "heads"  # its script travels with pages that show it, not with all
+BUNDLE = "heads"  # its script is only in pages that show it
 HEIGHT = 600  # of a notebook's frame
 SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}

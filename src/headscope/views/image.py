@@ -1,4 +1,4 @@
-"""The image view: a picture shaded by what the selected patch or word looks at, or is seen by."""
+"""The image view: a picture shaded by attention from or to the selected patch or word."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAME = "image"
 NEEDS = "picture"
 SHOWS = "the picture, shaded by what the selected patch or word looks at, or what looks there"
-BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
+BUNDLE = "media"  # its script is only in pages with pictures or sounds
 OPTIONS = MEDIA_OPTIONS
 MEANINGS = MEDIA_MEANINGS
 EXAMPLE = 'hs.load("digits").read(image=…)'
@@ -56,7 +56,7 @@ def build(
 
 
 def kind_with_pictures(reading: Reading) -> Kind:
-    """A text about a picture first: it has both words and patches."""
+    """The opening kind: a text about a picture first, because it has both words and patches."""
     order: tuple[Kind, ...] = ("decoder", "cross", "encoder")
     for kind in order:
         if kind in reading.parts and _has_patches(reading.parts[kind]):
@@ -70,7 +70,7 @@ def _has_patches(part: Part) -> bool:
 
 
 def positions_seen(part: Part) -> Positions:
-    """The positions of what is looked at, or a sentence about readings that have none."""
+    """The keys' positions; readings without any raise an error."""
     positions = part.key.positions
     if positions is None or not _has_patches(part):
         raise BadInput("This reading has no picture; make one with scope.read(image=…).")

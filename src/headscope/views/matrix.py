@@ -24,7 +24,7 @@ from headscope.views.wire.frame import Sending, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_DESCRIBED = 8  # weights that a figure names
+MOST_DESCRIBED = 8  # weights that a figure's description lists
 
 NAME = "matrix"
 SHOWS = "one head's map with tokens on both axes, or the difference of two readings"
@@ -118,7 +118,7 @@ def draw(
 
 
 def _strongest(sizes: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Places of the largest, the first of equal ones first; only those that may be are sorted."""
+    """Indices of the largest, equal ones in order; only candidates are sorted."""
     least = (
         np.partition(sizes, -MOST_DESCRIBED)[-MOST_DESCRIBED]
         if sizes.size > MOST_DESCRIBED
@@ -129,7 +129,7 @@ def _strongest(sizes: NDArray[np.floating]) -> NDArray[np.intp]:
 
 
 def check_comparable(reading: Reading, other: Reading) -> None:
-    """Two readings differ weight by weight only where layers, heads and lengths agree."""
+    """Raise an error unless both readings have the same layers, heads and lengths."""
     need_reading(other)
     for kind, part in reading.parts.items():
         if kind not in other.parts:

@@ -1,4 +1,4 @@
-"""The model view: every head of every layer as a thumbnail, each a click from its head view."""
+"""The model view: every head of every layer as a thumbnail; a click opens the head view."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """All heads, or the columns named; the clearest head is the selected one."""
+    """All heads, or the named columns; the clearest head is selected."""
     sending = sending or Sending()
     part = reading.part(kind)
     heads = several(heads)
@@ -53,7 +53,7 @@ def build(
 
 
 def rows(parts: Sequence[Mapping[str, Any]]) -> int:
-    """Lines of text that the picture is as tall as."""
+    """The picture's height in lines of text."""
     return 3 * max(len(part["layers"]) for part in parts)
 
 
@@ -94,7 +94,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 def _rows(
     part: Part, heads: Sequence[int], labels: Sequence[Label], by_label: bool, wanted: str
 ) -> list[list[Cell]]:
-    """A layer each: its heads by number, or strongest label first, as on the page."""
+    """Rows of heads per layer: by number, or strongest label first, as on the page."""
     from headscope.figures.model_grid import Cell
 
     named = {(each.layer, each.head): each for each in labels if each.kind == part.kind}

@@ -1,4 +1,4 @@
-"""The neuron view: how one query's q meets every key's k, neuron by neuron, up to the softmax."""
+"""The neuron view: one query's q and every key's k, neuron by neuron, up to the softmax."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headscope.views.wire.frame import Sending, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_DESCRIBED = 8  # neurons and keys that a figure names
+MOST_DESCRIBED = 8  # neurons and keys that a figure's description lists
 
 NAME = "neuron"
 SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
@@ -52,7 +52,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """Where q and k cannot be read the part's `why_no_qk` says why, and the page shows it."""
+    """If q and k cannot be read, the page shows the part's `why_no_qk`."""
     sending = sending or Sending()
     part = reading.part(kind)
     check_token(len(part.query), query, "query")
@@ -71,7 +71,7 @@ def build(
 
 
 def middle_word(tokens: Tokens) -> int:
-    """The token the view opens on: the middle one of the words."""
+    """The opening token: the middle word's."""
     words = np.flatnonzero(tokens.classes == TokenClass.WORD)
     return int(words[words.size // 2]) if words.size else 0
 
@@ -142,7 +142,7 @@ def _values(
     state: Mapping[str, Any],
     labels: Sequence[Label],
 ) -> Figure:
-    """softmax → α·v → the head's output; with weightings, what it adds to the stream or answer."""
+    """softmax → α·v → the head's output; with weightings, its part in the stream or the answer."""
     from headscope.figures.neuron_strips import BarColumn, neuron_strips
     from headscope.figures.style import describe
 
@@ -186,10 +186,11 @@ def by_contribution(
     visible: NDArray[np.bool_],  # s
     rotary: Rotary | None,
 ) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
-    """Neurons that lift the attended keys most first, and the share carried up to each.
+    """Neurons that raise the attended keys most first, and the cumulative share.
 
-    A neuron adds to the score of the attended keys more than to the average visible one:
-    Σ_j w_j q_n k_jn - mean_j q_n k_jn. Neurons turned together by rotary positions stay together.
+    A neuron's contribution is its part in the attended keys' scores minus that in the average
+    visible key's: Σ_j w_j q_n k_jn - mean_j q_n k_jn. Neurons that rotary positions rotate together
+    stay together.
     """
     excess = weights / (weights.sum() or 1.0) - 1 / max(1, int(visible.sum()))
     each = (np.where(visible, excess, 0.0) @ k.astype(np.float64)) * q

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 NAME = "prediction"
 SHOWS = "the heads that pushed a predicted token up and down, and from which words they did"
-# another answer than the likeliest, what it is set against, and the token that is explained: where
-# the model is at hand
+# another answer than the likeliest, the one to compare with, and the explained token: only where
+# the model can run
 OPTIONS = {"target": str, "rather": str, "token": str}
 EXAMPLE = 'hs.attribute(hs.load(), "The [MASK] sat.")'
 MEANINGS = {
@@ -33,7 +33,7 @@ MEANINGS = {
     "rather": "The answer to compare it with; default: the attribution's own.",
     "token": "The position to predict; default: the attribution's own.",
 }
-BARS = 24  # parts listed, and heads whose words travel along
+BARS = 24  # parts listed, and heads with words in the page
 NONE = (
     "A reading holds no prediction: hs.prediction_view(hs.attribute(scope, text)) shows which "
     "heads made one."
@@ -86,7 +86,7 @@ def build(
 
 
 def prediction_header(source: Attribution, buffers: Buffers) -> dict[str, Any]:
-    """What the page needs: tokens, parts, the words behind the strongest heads, the flow."""
+    """The page's data: tokens, parts, the words behind the strongest heads, the flow."""
     listed = source.strongest(BARS)
     known = [
         p for p in listed if p.part == "head" and head_name(p.kind, p.layer or 0) in source.edges
@@ -142,7 +142,7 @@ def _flow(flow: Flow) -> dict[str, Any]:
 
 
 def _opened(source: Attribution, kind: Any, layer: int | None, head: int | None) -> dict[str, Any]:
-    """The head asked for, else the strongest."""
+    """The requested head, else the strongest."""
     heads = [one for one in source.parts if one.part == "head" and kind in (None, one.kind)]
     if layer is not None:
         heads = [one for one in heads if one.layer == layer and head in (None, one.head)]
@@ -159,8 +159,8 @@ def _caption(source: Attribution) -> str:
 
 
 def _words(source: Attribution, flow: Flow) -> tuple[list[str], dict[str, int]]:
-    """Whatever anything comes from, the encoder's text before the decoder's own, and the number
-    that the words of each kind of attention begin with."""
+    """The words that contribute, the encoder's before the decoder's, and the first number of each
+    kind of attention's words."""
     kinds = {edge.kind for edge in flow.edges}
     read = list(source.key) if "cross" in kinds else []
     own = list(source.query) if kinds != {"cross"} else []

@@ -1,4 +1,4 @@
-"""The score view: what wrote a query × what wrote a key, and the words behind each writer."""
+"""The score view: writers of a query × writers of a key, and the words behind each writer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "score"
 NEEDS = "score"
-BUNDLE = "score"  # its script travels with pages that show it, not with all
+BUNDLE = "score"  # its script is only in pages that show it
 HEIGHT = 620  # of a notebook's frame
 SHOWS = "who wrote what a query asks for × who wrote what the key offers, with the words behind"
 EXAMPLE = 'hs.circuits.score(hs.load(), "The cat sat on the mat.", 2, 6, 3, 2)'
@@ -36,9 +36,9 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """source: what `hs.circuits.score(scope, text, layer, head, query, key)` gave.
+    """source: the result of `hs.circuits.score(scope, text, layer, head, query, key)`.
 
-    With `reading`, of the same text, each head says which word it read, and a click opens it.
+    With `reading`, of the same text, each head shows which word it read, and a click opens it.
     """
     if not isinstance(source, Score):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput("The score view shows one score; give hs.circuits.score a key.")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "sound"
 NEEDS = "sound"
 SHOWS = "the spectrogram, shaded by the moments that the selected word or frame attends to"
-BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
+BUNDLE = "media"  # its script is only in pages with pictures or sounds
 OPTIONS = MEDIA_OPTIONS
 MEANINGS = MEDIA_MEANINGS
 EXAMPLE = 'hs.load("openai/whisper-tiny").read(audio="…")'
@@ -57,7 +57,7 @@ def build(
 
 
 def kind_with_sound(reading: Reading) -> Kind:
-    """From words to moments where there are words; else from moments to moments."""
+    """The opening kind: from words to moments if there are words, else between moments."""
     order: tuple[Kind, ...] = ("cross", "encoder")
     for kind in order:
         if kind in reading.parts:
@@ -66,7 +66,7 @@ def kind_with_sound(reading: Reading) -> Kind:
 
 
 def opening(part: Part) -> int:
-    """A word in the middle of the transcript, or what a tower opens on."""
+    """The opening query: a word in the middle of the transcript, or a tower's opening."""
     words = spoken_tokens(part)
     if part.query.positions is None and words.size:
         return int(words[len(words) // 2])
@@ -74,7 +74,7 @@ def opening(part: Part) -> int:
 
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """The same on paper: a spectrogram for each head that is on, words over the first."""
+    """The same on paper: a spectrogram per head that is on, words over the first."""
     from headscope.figures.shaded_sound import Strip, shaded_sound
     from headscope.figures.style import describe
 

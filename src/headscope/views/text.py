@@ -34,10 +34,10 @@ NAME = "text"
 SHOWS = "the running text, words shaded by attention from or to the selected words"
 OPTIONS = {
     **OPTION,
-    "side": ("query", "key"),  # the selected words look, or are looked at
-    "also": list,  # tokens selected together with the one pinned
-    "combine": ("mean", "sum"),  # what several words give together
-    "merge": ("mean", "strongest"),  # what several heads give together
+    "side": ("query", "key"),  # whether the selected words are queries or keys
+    "also": list,  # tokens selected beside the pinned one
+    "combine": ("mean", "sum"),  # how several words combine
+    "merge": ("mean", "strongest"),  # how several heads combine
 }
 MEANINGS = {
     "query": "The selected words that attend, one or several; by default one that looks far.",
@@ -45,8 +45,8 @@ MEANINGS = {
     "combine": 'What several words give together: their "mean" (the default) or "sum".',
     "merge": 'What several heads give together: their "mean" (the default) or the "strongest".',
 }
-MOST_DESCRIBED = 24  # words that a figure names with their numbers
-LOOKED_AT = 200  # queries among which the opening one is chosen
+MOST_DESCRIBED = 24  # words that a figure's description lists
+LOOKED_AT = 200  # candidates for the opening query
 Words = int | Sequence[int] | None
 
 
@@ -61,7 +61,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """`query` or `key`: the selected word, or several; by default one that looks far."""
+    """`query` or `key`: the selected word, or several; by default one that attends far away."""
     sending = sending or Sending()
     part = reading.part(kind)
     if query is not None and key is not None:
@@ -85,7 +85,7 @@ def build(
 
 
 def rows(parts: Sequence[Mapping[str, Any]]) -> int:
-    """Lines the text takes in a notebook, roughly."""
+    """The text's approximate lines in a notebook."""
     return max(4 + len(part["query"]["text"]) // 14 for part in parts)
 
 
@@ -99,12 +99,12 @@ def _listed(words: Words, part: Part, side: str) -> list[int]:
 
 
 def _scale(part: Part) -> dict[str, str]:
-    """Many keys share the mass: on a linear scale most words of a long text would be too pale."""
+    """The scale: in a long text many keys share the mass, and a linear scale would be too pale."""
     return {"scale": "sqrt"} if len(part.key) > 64 else {}
 
 
 def telling_query(part: Part, layer: int, *heads: int) -> int:
-    """The word whose attention goes farthest from itself and from tokens that say little."""
+    """The word that attends most to distant, informative tokens."""
     words = np.flatnonzero(part.query.classes == TokenClass.WORD)
     rows = words[sample(words.size, LOOKED_AT)] if words.size else np.arange(1)
     weights = rows_of(part.layer(layer), list(heads) or [0], rows).mean(axis=0)  # r s
@@ -117,7 +117,7 @@ def telling_query(part: Part, layer: int, *heads: int) -> int:
 
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """The same picture on paper; of a long text the selected words and those they look at."""
+    """The same picture on paper; of a long text the selected words and those they attend to."""
     from headscope.figures.running_text import running_text
     from headscope.figures.style import describe
 
@@ -156,7 +156,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 
 
 def words(part: Part, state: Mapping[str, Any], shading: Shading) -> list[Word]:
-    """The text as it is shown, each word with its share of the strongest."""
+    """The shown text, each word with its share of the strongest."""
     same = part.kind != "cross" and part.query.spellings == part.key.spellings
     if same:
         shown = units_of(part.query, state, keys=False)
@@ -190,7 +190,7 @@ def _words(
     for start, end in zip(units.start.tolist(), units.end.tolist(), strict=True):
         at = pieces_at.get(end)
         weight = 0.0 if at is None else float(shading.weights[at])
-        share = weight / largest  # no minimum: an average over many words is small everywhere
+        share = weight / largest  # no minimum: averages over many words are small
         found.append(
             Word(
                 written="".join(pieces[start:end]),
@@ -209,7 +209,7 @@ def _words(
 
 
 def sentence(part: Part, state: Mapping[str, Any], shading: Shading) -> str:
-    """What the shading means, in words."""
+    """The meaning of the shading, in words."""
     several = len(shading.hand) > 1
     heads = part.heads if state.get("heads") is None else len(state["heads"])
     strongest = (

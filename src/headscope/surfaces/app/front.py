@@ -1,8 +1,8 @@
-"""What answers first: the page, its script, and how far the start has come.
+"""The first part to answer: the page, its script, and the progress of the start.
 
-A model takes seconds to import and open; the page is there at once and shows the progress.
-Everything else waits until the app behind it is made, in a thread of its own; only the first
-example on the bundled model is in the package and shown at once.
+A model takes seconds to import and open; the page opens at once and shows the progress. Everything
+else waits until another thread has made the app; only the bundled model's first example is in the
+package and shown at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headscope.surfaces.bundle import app_script, further_script
 from headscope.surfaces.html import digest, render
 
 SCRIPT = b"text/javascript; charset=utf-8"
-PATIENCE = 1.5  # seconds for a page to ask for the first example before torch is imported
+PATIENCE = 1.5  # seconds for a page to request the first example before torch is imported
 STARTING = "headscope start"  # the name of threads that open models and read behind the page
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -39,7 +39,7 @@ HEADERS = {
 
 
 class Stage:
-    """What the start is busy with, in words; set by the thread that does it."""
+    """The current step of the start, in words; set by the thread that does it."""
 
     def __init__(self) -> None:
         self.begun = monotonic()
@@ -52,7 +52,7 @@ class Stage:
 
 
 class Front:
-    """ASGI: the page and the state of the start at once, the rest by the app once it is there."""
+    """ASGI: the page and the start's progress at once, the rest by the app once it is made."""
 
     def __init__(self, make: Callable[[Stage], Application], with_first: bool = False) -> None:
         """with_first: the first example in the package is shown until the app is made."""
@@ -65,17 +65,17 @@ class Front:
 
     def _start(self, make: Callable[[Stage], Application]) -> None:
         if self._with_first:
-            self._shown.wait(PATIENCE)  # an import holds up every answer beside it
+            self._shown.wait(PATIENCE)  # an import blocks every other answer
         try:
             self._app = make(self.stage)
-        except Exception as error:  # the page shows the sentence, the terminal an unforeseen error
+        except Exception as error:  # the page shows the sentence, the terminal the traceback
             self.stage.failed = f"The app could not start: {error}"
             if not isinstance(error, HeadscopeError):
                 traceback.print_exc()
         self._made.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # uvicorn's start and end; nothing here speaks web sockets
+        if scope["type"] != "http":  # uvicorn's start and end; there are no web sockets
             return
         path, method = scope["path"], scope["method"]
         if method in ("GET", "HEAD") and path == "/":
@@ -90,13 +90,13 @@ class Front:
             await answer(send, 200, self.stage.seen())
         else:
             if self._with_first and not self._made.is_set():
-                body = (await receive()).get("body", b"")  # Guard hands it over in one piece
+                body = (await receive()).get("body", b"")  # Guard passes it in one piece
                 found = first.answer(method, path, body)
                 if found is not None:
                     is_reading = path == "/api/read"
                     kind = b"application/octet-stream" if is_reading else b"application/json"
                     await _content(send, found, kind)
-                    if path == "/api/predict":  # the last question of the first screen
+                    if path == "/api/predict":  # the last request of the first screen
                         self._shown.set()
                     return
                 receive = again(body, receive)

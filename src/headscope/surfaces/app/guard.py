@@ -1,10 +1,10 @@
-"""Who may talk to the app: this machine's own pages, in requests of a reasonable size.
+"""Access to the app: only this machine's own pages, in requests of a reasonable size.
 
 A page from elsewhere, open in the same browser, can send requests to loopback addresses. It cannot
 choose the Host its browser sends after a DNS trick, nor hide its Origin: both are checked. Beyond
-loopback everyone on the network could ask, so there a token is asked for too.
+loopback everyone on the network could send requests, so a token is needed too.
 
-Nothing here needs more than the standard library: the page is up before anything heavy is.
+This needs only the standard library, so that the page opens before heavy imports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MOST_BYTES = 1_048_576  # of one request
-# a file of 12 MB as base64, and what stands around it; an atlas as it is
+# a file of 12 MB as base64 in JSON; an atlas as bytes
 LARGER = {"/api/media": 17_000_000, "/api/atlas": 2**26}
 PATIENCE = 20.0  # seconds for a request's body to arrive
 COOKIE = "headscope-token"
@@ -92,7 +92,7 @@ class Guard:
     def _without_token(
         self, scope: Scope, headers: Mapping[bytes, bytes], added: list[tuple[bytes, bytes]]
     ) -> tuple[int, str] | None:
-        """The address that was printed carries the token once; then a cookie does."""
+        """Accept the token in the printed address once; then from a cookie."""
         assert self._token is not None
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
         if _same(asked, self._token):
@@ -121,7 +121,7 @@ async def answer(send: Send, status: int, body: Any) -> None:
 
 
 async def _body(receive: Receive, most: int) -> bytes | None:
-    """The whole body, or None once it grows past the limit, whatever length it announced."""
+    """The whole body, or None if it exceeds the limit, regardless of its announced length."""
     body = b""
     while True:
         message = await receive()
@@ -133,7 +133,7 @@ async def _body(receive: Receive, most: int) -> bytes | None:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, for the next in line; then what the client does next."""
+    """Replay a body to the next application, then pass on the client's next messages."""
     given = False
 
     async def replay() -> Message:
@@ -147,12 +147,12 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 
 def bracketed(host: str) -> str:
-    """An IPv6 address as it stands in a URL."""
+    """An IPv6 address as in a URL."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def _name(host: str) -> str | None:
-    """The host without its port; None for what is no host at all."""
+    """The host without its port; None if it is not a host."""
     found = _HOST.fullmatch(host)
     return found[1].lower() if found else None
 

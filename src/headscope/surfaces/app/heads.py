@@ -1,5 +1,4 @@
-"""What is known of one head on one text, in the order a reader asks: what it does, what it looks at
-most, its numbers, and why."""
+"""One head on one text: what it does, what it attends to most, its numbers, and why."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from headscope.views.shared.state import check_heads
 NOTHING = "No pattern stands out on this text, so there is nothing to explain."
 FIRST = ("entropy", "confidence", "distance", "special_tokens")
 PAIRS = 5
-CONSIDERED = 64  # of the strongest of each block of queries
+CONSIDERED = 64  # strongest pairs per block of queries
 CHARTED = 8  # neurons shown
 
 
@@ -62,9 +61,9 @@ def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str
 
 
 def by_span_of(reading: Reading, kind: Kind, layer: int, head: int) -> list[dict[str, Any]]:
-    """Of a conversation: how much a head attends to each document and message.
+    """How much a head attends to each document and message of a conversation.
 
-    The mean over the answer's tokens; where there is no answer, from the last token.
+    The mean over the answer's tokens; without an answer, from the last token.
     """
     spans = [one for one in reading.spans if one.of in ("document", "message")]
     if kind != "decoder" or not spans:
@@ -81,7 +80,7 @@ def by_span_of(reading: Reading, kind: Kind, layer: int, head: int) -> list[dict
 
 
 def _in_order(measures: Any) -> list[Measure]:
-    """Statistics, those asked for most first; patterns are listed apart."""
+    """Statistics, the most common first; patterns are listed separately."""
     known = [measure for measure in measures if measure.origin == "statistic"]
     return sorted(known, key=lambda m: FIRST.index(m.name) if m.name in FIRST else len(FIRST))
 
@@ -98,7 +97,7 @@ def _fact(measure: Measure, value: float) -> dict[str, Any]:
 def label_of(kept: KeptReading, kind: str, layer: int, head: int) -> dict[str, Any]:
     """The head's name with its evidence, here or over a corpus; and the sink beside it.
 
-    A sink is no name: many heads have one, and it says nothing of what they do with the rest.
+    A sink is not a label: many heads have one, and it does not show what else they do.
     """
     found: dict[str, Any] = {"label": None, "score": None, "about": None, "evidence": None}
     at = (kind, layer, head)
@@ -179,7 +178,7 @@ def _left_out(part: Part) -> str | None:
 def why(
     kept: KeptReading, kind: Kind, layer: int, head: int
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """The neurons behind the label, or a sentence on why there is nothing to say."""
+    """The neurons behind the label, or a sentence on why there is no explanation."""
     from headscope.patterns.explain import explain
 
     try:
@@ -207,7 +206,7 @@ def why(
 
 
 def _lift(found: Any) -> float:
-    """What all neurons that favour the label add up to: a share of it never exceeds one."""
+    """The sum over all neurons that favour the label, so that no share exceeds one."""
     return float(found.neurons["contribution"].clip(lower=0).sum())
 
 
@@ -230,7 +229,7 @@ def _sentence(found: Any) -> str:
 
 
 def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
-    """The head's own label over a corpus, where the model comes with labels or an atlas."""
+    """The head's label over a corpus, if the model has labels or an atlas."""
     if kept.corpus is None:
         return None
     table: Any = kept.corpus

@@ -1,4 +1,4 @@
-"""Readings and texts being written, kept by an id nobody can guess; the least recently used go."""
+"""Readings and texts being written, by unguessable ids; the least recently used are dropped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 
 class GoneError(HeadscopeError):
-    """The id is unknown, or what it named was dropped."""
+    """The id is unknown, or its object was dropped."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class KeptReading:
     text_pair: str | None
     reading: Reading
     off: tuple[Change, ...]
-    scores: pd.DataFrame | None  # every head on every pattern, where they were measured
-    corpus: pd.DataFrame | None = None  # the heads' labels over a corpus, where there are any
+    scores: pd.DataFrame | None  # every head on every pattern, if measured
+    corpus: pd.DataFrame | None = None  # the heads' labels over a corpus, if any
 
     @cached_property
     def labels(self) -> pd.DataFrame | None:
-        """A row for each head that is named, here or over a corpus, and is not off."""
+        """A row for each labelled head, here or over a corpus, that is not off."""
         found = shown_labels(self.scores, self.corpus)
         if found is None or not self.off:
             return found
@@ -70,12 +70,12 @@ class KeptReading:
 
 class Kept(Generic[Item]):
     def __init__(self, cache: LRUCache[str, Item], gone: str) -> None:
-        """gone: the sentence for an id that is not there."""
+        """gone: the error for an unknown id."""
         self._cache, self._gone = cache, gone
         self._lock = threading.Lock()
 
     def keep(self, item: Item, name: str | None = None) -> str:
-        """Under a new id, or in place of the one that has this id."""
+        """Store under a new id, or replace the one with this id."""
         name = name or secrets.token_urlsafe(18)
         with self._lock:
             self._cache[name] = item
@@ -93,7 +93,7 @@ def kept_readings(most_bytes: int | None = None, most: int = 64) -> Kept[KeptRea
     room = most_bytes or max(2_000_000_000, available() // 4)
 
     def share(kept: KeptReading) -> int:
-        """Of the room: one too large for it stays alone, and `most` small ones fill it."""
+        """The share of the space: an oversized one stays alone, and `most` small ones fill it."""
         return min(room, max(kept.size, room // most))
 
     return Kept(LRUCache(room, share), "This reading is no longer kept; read the text again.")

@@ -1,7 +1,7 @@
-"""Pictures and sounds in the app: the examples, what is accepted, and how it is read.
+"""Pictures and sounds in the app: examples, checks, and reading.
 
-They arrive as bytes and are decoded here by libraries made for it, by their content and never by
-their name; nothing of them is written down, and a reading that is let go takes them with it.
+They arrive as bytes and are decoded by libraries, by content and never by name. Nothing is written
+to disk, and they are dropped with their reading.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headscope.surfaces.app.request import MOST_MEDIA, MediaReadRequest
 
 FOLDER = Path(__file__).parent / "media_examples"
 MOST_SECONDS = 60.0
-MOST_PIXELS = 12_500_000  # a camera's; reading one takes about 80 bytes a pixel
+MOST_PIXELS = 12_500_000  # a camera's; reading one takes about 80 bytes per pixel
 EXAMPLES: dict[str, tuple[Literal["image", "audio"], str]] = {
     "seven.png": ("image", "a seven on a noisy ground"),
     "four.png": ("image", "a four in a corner"),
@@ -42,7 +42,7 @@ def senses(scope: Scope) -> dict[str, bool]:
 
 
 def read_media(scope: Scope, asked: MediaReadRequest) -> Reading:
-    """What a request holds: an example by its name, or the bytes of a file."""
+    """Read a request's media: an example by its name, or the bytes of a file."""
     text = asked.text if asked.text.strip() else None
     if asked.media == "example" and asked.name not in EXAMPLES:
         raise BadInput("There is no such example.")

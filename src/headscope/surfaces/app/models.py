@@ -19,7 +19,7 @@ BUNDLED = "bundled"
 
 
 class Models:
-    """Each model is opened once, when first asked for; requests name it by id, never by path."""
+    """Each model is opened once, on first use; requests name it by id, never by path."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Models:
         trust_remote_code: bool = False,
         scopes: Mapping[str, Scope] | None = None,
     ) -> None:
-        """scopes: models that are open already, by the ids that names give them."""
+        """scopes: open models, by their ids."""
         self._options: dict[str, Any] = {
             "device": device,
             "dtype": dtype,
@@ -42,11 +42,11 @@ class Models:
         self.second = given[1] if len(set(given)) == 2 else None  # beside which it opens
         self._scopes = dict(scopes or {})
         self._turns = {name: Turns() for name in self._sources}
-        # transformers changes torch for all threads while it makes a model
+        # transformers changes torch's global state while it makes a model
         self._opening = threading.Lock()
 
     def _named(self, name: str) -> str:
-        """The id that a model is asked for by."""
+        """The id of a model in requests."""
         found = _identifier(name, self._sources)
         self._sources[found] = name
         return found
@@ -55,24 +55,24 @@ class Models:
         return iter(self._sources)
 
     def lock(self, name: str, ticket: str | None = None) -> contextlib.AbstractContextManager[None]:
-        """Held while the model runs: one model, one forward pass at a time, first come first."""
+        """Held while the model runs: one forward pass at a time per model, in order of arrival."""
         return self._turns[self._known(name)].turn(ticket)
 
     def waiting(self, name: str) -> int:
-        """How many requests this model serves or lets wait."""
+        """How many requests this model serves or queues."""
         return len(self._turns[self._known(name)])
 
     def queued(self, ticket: str) -> Queued:
-        """How many requests are served before the one with that ticket, and how far it is."""
+        """How many requests come before the one with that ticket, and its progress."""
         found = (turns.queued(ticket) for turns in self._turns.values())
         return next((one for one in found if one is not None), Queued())
 
     def take_back(self, ticket: str) -> bool:
-        """End the request with that ticket, waiting or running; whether there was one."""
+        """Cancel the request with that ticket; returns whether it was waiting or running."""
         return any(turns.take_back(ticket) for turns in self._turns.values())
 
     def scope(self, name: str) -> Scope:
-        """Of a model that is open at once, also while it is busy."""
+        """The scope; at once for an open model, also while it is busy."""
         if name in self._scopes:
             return self._scopes[name]
         with self.lock(name), self._opening:
@@ -88,7 +88,7 @@ class Models:
         return name
 
     def open(self, name: str) -> HeadscopeError | OSError | None:
-        """Open a model ahead of its use; what kept it from opening is raised when it is used."""
+        """Open a model ahead of its use; an error is raised when it is used."""
         try:
             self.scope(name)
         except (HeadscopeError, OSError) as error:
@@ -96,7 +96,7 @@ class Models:
         return None
 
     def entry(self, name: str) -> dict[str, Any]:
-        """What the page needs to know of a model; little is known of one not opened yet."""
+        """A model's entry for the page; short if it is not open yet."""
         if name != self.default and name not in self._scopes:
             unknown: dict[str, Any] = {
                 "layers": {},
@@ -126,7 +126,7 @@ class Models:
 
 
 def _identifier(name: str, taken: Any) -> str:
-    """A short id for a hub name or a folder: the last part of a path, numbered if it is taken."""
+    """A short id for a hub name or a folder: the last part of the path, numbered if taken."""
     short = Path(name).name if Path(name).exists() else name
     number, unique = 2, short
     while unique in taken:
@@ -135,12 +135,12 @@ def _identifier(name: str, taken: Any) -> str:
 
 
 def _fills_masks(scope: Scope) -> bool:
-    """It was made to name masked words."""
+    """Whether it predicts masked words."""
     return "MaskedLM" in type(scope.model).__name__ or "PreTraining" in type(scope.model).__name__
 
 
 def _predicts(scope: Scope) -> bool:
-    """It has a head over words (masked ones, or the next) or over classes."""
+    """Whether it has an output layer over words (masked ones, or the next) or classes."""
     if "SequenceClassification" in type(scope.model).__name__:
         return scope.model.config.num_labels > 1
     return scope.model.get_output_embeddings() is not None

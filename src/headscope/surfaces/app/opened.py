@@ -1,4 +1,4 @@
-"""The first answer to a reading: what the page opens on, every head's numbers, and one layer."""
+"""The first answer to a reading: the opening state, every head's numbers, and one layer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from headscope.views.sound import kind_with_sound, opening
 from headscope.views.text import telling_query
 from headscope.views.wire.frame import frame
 
-LONG = 300  # tokens from which on a text is read as text first
+LONG = 300  # longer texts, in tokens, open in the text view
 
 
 def opened(kept: KeptReading, layer: int | None, *, every_layer: bool = False) -> ViewData:
-    """`layer` is the one on screen before, which stays where it was."""
+    """`layer` is the layer on screen before, which stays selected."""
     reading = kept.reading
     part = reading.part(_kind(reading))
     labels = kept.labels
@@ -38,7 +38,7 @@ def opened(kept: KeptReading, layer: int | None, *, every_layer: bool = False) -
     state: dict[str, Any] = {"kind": part.kind, "layer": at[0], "head": at[1], "heads": [at[1]]}
     state["column"] = _column(kept, table, part.kind, at)
     if "prompt_tokens" in reading.metadata:
-        state["query"] = reading.metadata["prompt_tokens"] - 1  # where the first word was chosen
+        state["query"] = reading.metadata["prompt_tokens"] - 1  # it chose the first word
     elif view in ("image", "sound"):
         state["query"] = opening_query(part) if view == "image" else opening(part)
         state |= {"side": "query", "key": None, "also": []}
@@ -50,7 +50,7 @@ def opened(kept: KeptReading, layer: int | None, *, every_layer: bool = False) -
 
 
 def _column(kept: KeptReading, table: Table, kind: str, at: tuple[int, int]) -> str:
-    """What the head map is coloured by at first: what the selected head is labelled for."""
+    """The head map's opening measure: the selected head's label."""
     if kept.scores is not None and not kept.scores.empty:
         scores: Any = kept.scores[kept.scores["labelled"]]
         here = (scores["kind"] == kind) & (scores["layer"] == at[0]) & (scores["head"] == at[1])

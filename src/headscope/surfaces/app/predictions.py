@@ -1,6 +1,6 @@
-"""What the model predicts of one input: the answers, the heads that matter to them, and why.
+"""The model's predictions for one input: the answers, the important heads, and why.
 
-And who wrote what one of these heads matched, by which an answer is followed backwards.
+Also the writers behind a head's query and key, for following an answer backwards.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _LEANS: dict[Asked, str] = {
 
 
 def predictions(scope: Scope, off: Sequence[Change], kept: KeptReading) -> dict[str, Any]:
-    """Before and after, wherever the model speaks; a note where it predicts no word.
+    """Predictions before and after, at every predicted position; a note if there are none.
 
-    The text is cut as its reading was: a text that was too long was only read to be cut.
+    The text is cut like its reading.
     """
     found = effect(scope, kept.text, kept.text_pair, off, n=COUNT, truncate=True)
     said = zip(_titles(found), found.before, found.after, strict=True)
@@ -67,7 +67,7 @@ def _titles(found: Effect) -> list[tuple[str, int | None]]:
 
 
 def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:
-    """The heads this input's answer leans on most, and what the answer is."""
+    """The answer, and the heads it depends on most."""
     found = important_heads(scope, kept.text, kept.text_pair, truncate=True)
     return {
         "heads": [
@@ -84,9 +84,9 @@ def attribution(
     rather: str | None = None,
     token: int | None = None,
 ) -> Attribution:
-    """An answer attributed to the heads that are switched on, set against another where asked.
+    """An answer attributed to the heads that are on, or its difference from another answer.
 
-    In a decoder `token` was predicted by the one before it, in an encoder at its own position.
+    In a decoder, the token before predicts `token`; in an encoder, its own position does.
     """
     from headscope.circuits.logits.attribute import attribute, of_question
     from headscope.circuits.logits.target import question_at, word_layer
@@ -138,7 +138,7 @@ def attributed(
 
 
 def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None) -> KeptReading:
-    """What is kept, with a weighting of its attention more."""
+    """The stored reading with one more weighting."""
     from headscope.circuits.weightings import weigh
 
     try:
@@ -149,9 +149,9 @@ def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None)
 
 
 def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
-    """The strongest writers of a query and of a key, relative to the mean key where it has others.
+    """The strongest writers of a query and of a key, relative to the mean key if there are others.
 
-    Token for token as the text was read; of two stacks the text is read again.
+    The tokens are the reading's; with two stacks the text is read again.
     """
     from headscope.circuits.logits.target import question_at
     from headscope.circuits.scores.result import Score

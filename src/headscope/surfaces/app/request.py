@@ -1,4 +1,4 @@
-"""What the page asks for, as typed models: a body that does not fit them is answered in a sentence.
+"""The page's requests as typed models; an invalid body is answered with one sentence.
 
 The page's own types are generated from these (`make types`).
 """
@@ -26,7 +26,7 @@ Asked = TypeVar("Asked", bound=msgspec.Struct)
 
 
 class GivenDocument(msgspec.Struct, kw_only=True, frozen=True):
-    """What a question is answered from."""
+    """A document for a question."""
 
     text: str
     title: str = ""
@@ -36,7 +36,7 @@ Given = Annotated[tuple[GivenDocument, ...], msgspec.Meta(max_length=200)]
 
 
 class ReadRequest(msgspec.Struct, kw_only=True, frozen=True):
-    """POST /api/read and /api/tokens. The answer is a container; too long a text: status 413."""
+    """POST /api/read and /api/tokens. The answer is a container; status 413 for too long a text."""
 
     model: Words
     text: str
@@ -93,7 +93,7 @@ class HeadsOffRequest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class WantedRequest(HeadsOffRequest, kw_only=True, frozen=True):
-    """POST /api/wanted: how likely an answer is behind the text, with the edits and without."""
+    """POST /api/wanted: the probability of an answer after the text, with and without the edits."""
 
     answer: Target
 
@@ -134,7 +134,7 @@ class CompareRequest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class NearestRequest(msgspec.Struct, kw_only=True, frozen=True):
-    """POST /api/atlas/nearest: a query of a reading as a head sees it."""
+    """POST /api/atlas/nearest: a head's query in a reading."""
 
     id: Words
     kind: Kind
@@ -144,7 +144,7 @@ class NearestRequest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class WritersRequest(NearestRequest, kw_only=True, frozen=True):
-    """POST /api/writers: who wrote what a head's query asks for, and what a key offers."""
+    """POST /api/writers: the writers of a head's query and of a key."""
 
     key: Whole | None = None
     """null: the key that the query looks at most, special tokens and a decoder's first left out."""
@@ -186,7 +186,7 @@ def check_length(*texts: str) -> None:
 
 
 def decoded(body: bytes, model: type[Asked]) -> Asked:
-    """A body of JSON, or a sentence on what is wrong with it."""
+    """Decode a JSON body, or raise an error of one sentence."""
     try:
         return msgspec.json.decode(body, type=model)
     except msgspec.ValidationError as error:
@@ -196,7 +196,7 @@ def decoded(body: bytes, model: type[Asked]) -> Asked:
 
 
 def addressed(given: dict[str, str], model: type[Asked]) -> Asked:
-    """The parts of an address, all of them text."""
+    """Decode the parts of an address, which are all text."""
     try:
         return msgspec.convert(given, model, strict=False)
     except msgspec.ValidationError as error:
@@ -204,7 +204,7 @@ def addressed(given: dict[str, str], model: type[Asked]) -> Asked:
 
 
 def _malformed(error: msgspec.ValidationError) -> BadInput:
-    if isinstance(error.__cause__, ValueError):  # a sentence of our own
+    if isinstance(error.__cause__, ValueError):  # an error of headscope
         return BadInput(str(error.__cause__))
     said = " ".join(str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").split())
     return BadInput(f"The request is malformed: {said[0].lower()}{said[1:300]}.")

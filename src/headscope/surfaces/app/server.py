@@ -38,7 +38,7 @@ def create_app(
     tour: Sequence[Step] = (),
     patience: float = PATIENCE,
 ) -> Application:
-    """The app over these models, answering to these hosts only, with a tour where one is given."""
+    """The app over these models, for these hosts only, with an optional tour."""
 
     def make(stage: Stage) -> Application:
         stage.doing = None
@@ -48,7 +48,7 @@ def create_app(
 
 
 def routes_over(session: Session) -> Starlette:
-    """Everything that needs a model."""
+    """The routes that need a model."""
     return Starlette(
         routes=[*_posted_routes(session), *_of_models(session), *_of_reading(session)],
         exception_handlers={TooLongError: _too_long, **_sentences()},
@@ -56,7 +56,7 @@ def routes_over(session: Session) -> Starlette:
 
 
 def _posted_routes(session: Session) -> list[Route]:
-    """What takes the model's time, and so waits for its turn."""
+    """Routes that run the model, and so wait for their turn."""
     table: list[tuple[str, type[msgspec.Struct], Callable[..., Any], Callable[[Any], Response]]] = [
         ("read", asked.ReadRequest, session.read, _container),
         ("media", asked.MediaReadRequest, session.read, _container),
@@ -79,7 +79,7 @@ def _posted_routes(session: Session) -> list[Route]:
 
 
 def _of_models(session: Session) -> list[Route]:
-    """What can be opened, the atlas, and the queue, which is answered while all threads wait."""
+    """Models, the atlas, and the queue, which answers even while all threads wait."""
 
     def welcome(request: Request) -> Response:
         return _json(session.welcome())
@@ -108,7 +108,7 @@ def _of_models(session: Session) -> list[Route]:
 
 
 def _of_reading(session: Session) -> list[Route]:
-    """What is fetched of a reading when it is looked at."""
+    """Routes for parts of a reading, fetched when shown."""
 
     def at(request: Request) -> asked.HeadAddress:
         head = request.query_params.get("head")
@@ -140,12 +140,12 @@ def _posted(
     work: Callable[[Any], Any],
     reply: Callable[[Any], Response],
 ) -> Route:
-    """An address that takes a body; the work is done in a thread, and dropped once nobody waits."""
+    """A route with a body; a thread does the work, which is cancelled if the client leaves."""
 
     async def endpoint(request: Request) -> Response:
         wanted = parse(await request.body())
         abandoned = threading.Event()
-        ABANDONED.set(abandoned)  # of this request alone: each has a context of its own
+        ABANDONED.set(abandoned)  # for this request alone, which has its own context
         working = asyncio.ensure_future(run_in_threadpool(work, wanted))
         leaving = asyncio.ensure_future(_left(request))
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +158,7 @@ def _posted(
 
 
 async def _left(request: Request) -> None:
-    """Ends when the page has gone."""
+    """Ends when the client has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -179,14 +179,14 @@ def _too_long(request: Request, error: Exception) -> Response:
 
 
 def _no_memory(request: Request, error: Exception) -> Response:
-    """The terminal shows the traceback; torch gives unused memory back."""
+    """Print the traceback to the terminal; torch frees unused memory."""
     traceback.print_exception(error, limit=-6)
     torch.cuda.empty_cache()
     return JSONResponse({"error": NO_MEMORY}, status_code=507)
 
 
 def _sentences() -> dict[Any, Answer]:
-    """Statuses for each kind of mistake; an unforeseen one is not spelled out to the browser."""
+    """A status for each kind of error; the browser gets no details of an unforeseen one."""
 
     def answer(status: int, sentence: str | None = None) -> Answer:
         def handler(request: Request, error: Exception) -> Response:

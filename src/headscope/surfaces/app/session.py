@@ -1,4 +1,4 @@
-"""What the app does: read texts, give layers, facts about heads, predictions, importance."""
+"""The app's session: readings, layers, facts about heads, predictions, importance."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Session:
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), changes_of(request))
             if isinstance(request, MediaReadRequest):
-                reading = read_media(scope, request)  # decoded here: one at a time
+                reading = read_media(scope, request)  # decode one at a time
             elif request.documents:
                 reading = _conversation(scope, request)
             elif written is None:
@@ -117,7 +117,7 @@ class Session:
             more: dict[str, Any] = {}
             if written is not None and request.writing is not None:
                 more["writing"] = described(scope, request.writing, written)
-            # a turn of its own kind: of a long text it is as much work as the pass, and as memory
+            # wait for a turn: for a long text this takes as much work and memory as the pass
             scores = scores_for(reading)
             pair = request.text_pair or None
             own = written is None and not request.documents
@@ -131,13 +131,13 @@ class Session:
         return ViewData({**data.header, **more}, data.buffers)
 
     def _corpus_labels(self, model: str, reading: Reading) -> pd.DataFrame | None:
-        """Those of the open atlas where it is one of this model, else the model's own."""
+        """The open atlas's labels if it is this model's, else the model's own."""
         if self.opened_atlas is not None and self.opened_atlas.model == model:
             return self.opened_atlas.labels
         return corpus_labels(reading)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
-        """Let the model write a few tokens more; the text is read when it is asked for."""
+        """Let the model write a few more tokens; the text is read on request."""
         name = request.writing
         model = request.model if name is None else self.writings.get(name).model
         off = changes_of(request) if name is None else self.writings.get(name).off
@@ -161,8 +161,8 @@ class Session:
             return atlas.nearest(kept, request)
 
     def open_atlas(self, data: bytes) -> dict[str, Any]:
-        """Take an atlas file from the page in place of the one that is open."""
-        with self.models.lock(self.models.default):  # unpacked one at a time
+        """Open an atlas file from the page instead of the current one."""
+        with self.models.lock(self.models.default):  # decompress one at a time
             self.opened_atlas = opened_bytes(data, self.models)
         return {"atlas": self.opened_atlas.model}
 
@@ -170,8 +170,8 @@ class Session:
         return comparison(self.readings.get(request.id), self.readings.get(request.other))
 
     def tokens(self, request: ReadRequest) -> dict[str, Any]:
-        """How many tokens a text has, against what is read at most; asked while it is typed."""
-        if self.models.waiting(request.model):  # a count is asked for again with the next letter
+        """How many tokens a text has, and the limit; requested while it is typed."""
+        if self.models.waiting(request.model):  # the next letter will request a count again
             return {"tokens": None, "limit": None, "unknown": 0}
         with self.models.lock(request.model):
             scope = self.models.scope(request.model)
@@ -231,7 +231,7 @@ class Session:
     def weigh(self, request: WeighRequest) -> ViewData:
         model = self.readings.get(request.id).model
         with self.models.lock(model):
-            # looked up now: another weighting of it may have been made while this one waited
+            # look it up now: another request may have added a weighting meanwhile
             kept = self.readings.get(request.id)
             if kept.why_no_predictions:
                 raise BadInput(kept.why_no_predictions)
@@ -240,7 +240,7 @@ class Session:
         return weightings_data(kept.reading)
 
     def export(self, name: str, query: Mapping[str, str]) -> tuple[bytes, str, str]:
-        """What is on screen as a file; in turn where the model is asked for it."""
+        """The screen as a file; waits for its turn if the model must run."""
         kept = self.readings.get(name)
         other = self.readings.get(query["other"]) if query.get("other") else None
         with self.models.lock(kept.model) if runs_model(query) else contextlib.nullcontext():
@@ -264,7 +264,7 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
 
 
 def _conversation(scope: Scope, request: ReadRequest) -> Reading:
-    """A question over documents, with its answer where one was typed."""
+    """A question over documents, with its answer if one was typed."""
     if not request.text.strip():
         raise BadInput("Type a question about the documents.")
     given = [{"title": one.title, "text": one.text} for one in request.documents]
@@ -273,7 +273,7 @@ def _conversation(scope: Scope, request: ReadRequest) -> Reading:
 
 
 def _texts(reading: Reading) -> tuple[str, str | None]:
-    """What was read, prompt and what was written together; of two stacks each its own."""
+    """The text that was read, prompt and answer together; with two stacks, each its own."""
     if "cross" in reading.parts:
         part = reading.part("cross")
         return "".join(part.key.texts), "".join(part.query.texts)
@@ -292,12 +292,12 @@ def counted(scope: Scope, text: str, text_pair: str | None) -> dict[str, Any]:
 
 
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:
-    """Tokens of the whole text, however long: what a reader is told when it does not fit."""
+    """The tokens of the whole text of any length, for the message if it does not fit."""
     return len(scope.tokenizer(text, text_pair, verbose=False)["input_ids"])
 
 
 def session_over(models: Models, atlas: Atlas | None = None, tour: Sequence[Step] = ()) -> Session:
-    """With the atlas given, or with the one that comes with the bundled model."""
+    """A session with the given atlas, or the bundled model's."""
     if atlas is None and models.default == BUNDLED:
         atlas = bundled_atlas()
     opened = None if atlas is None else OpenedAtlas(atlas, models)

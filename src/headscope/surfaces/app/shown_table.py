@@ -1,4 +1,4 @@
-"""The numbers behind what is on the app's screen, as a table."""
+"""The numbers on the app's screen, as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.views.shared.shading import shade
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 1_000_000  # the strongest; a spreadsheet opens no more
+MOST_ROWS = 1_000_000  # the strongest; spreadsheets open no more
 SHADED = ("text", "image", "sound")
 
 
@@ -33,7 +33,7 @@ def shown_table(view: str, source: Any, state: Mapping[str, Any]) -> pd.DataFram
 
 
 def _weights(reading: Reading, state: Mapping[str, Any], only: list[int] | None) -> pd.DataFrame:
-    """The lines of a selected token, or all: weights of at least what is shown."""
+    """The lines of a selected token, or all, above the threshold on screen."""
     import pandas as pd
 
     part = reading.part(state["kind"])
@@ -95,7 +95,7 @@ def _neurons(reading: Reading, state: Mapping[str, Any]) -> pd.DataFrame:
     own = layer.of_heads([head])
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
-    assert own.q is not None and own.k is not None  # the view was built, and says otherwise
+    assert own.q is not None and own.k is not None  # the view was built from them
     products = own.k[0] * own.q[0, query]
     weights = layer.head_weights(slice(head, head + 1), slice(query, query + 1))[0, 0]
     keys = pd.DataFrame(

@@ -1,8 +1,8 @@
-"""One model, one piece of work at a time: the first to come is served first, and may cancel.
+"""A queue per model: requests run one at a time in order of arrival, and can be cancelled.
 
-A page gives each of its requests a ticket of its own making; with it the page asks how many are
-before it and how much of its own work is done, and cancels its request. A request whose page has
-gone is dropped the same way: the server sets the event in `ABANDONED`.
+A page makes a ticket for each request. With the ticket it asks how many requests come first and how
+much of its own work is done, and cancels the request. A request whose page has gone is cancelled
+the same way: the server sets the event in `ABANDONED`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import msgspec
 from headscope.reading.collecting.collector import interruptible
 
 ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
-GLANCE = 0.2  # seconds between looks at whether anybody still waits
+GLANCE = 0.2  # seconds between checks whether the client still waits
 # Where each stage of a long reading begins, and its share of the time. Measured on one thread:
 # 0.14, 0.12, 0.74 (bundled model, 500 tokens) and 0.31, 0.08, 0.61 (SmolLM2, 799 tokens).
 STAGES = {"pass": (0.0, 0.2), "measures": (0.2, 0.1), "labels": (0.3, 0.7)}
-TOO_EARLY = 0.05  # of the work: a time left that is told from less is a guess
+TOO_EARLY = 0.05  # least share of the work for an estimate of the time left
 
 
 @dataclass(eq=False)
@@ -37,11 +37,11 @@ class _Turn:
     def report(self, stage: str, done: float) -> None:
         self.begun = self.begun or monotonic()
         start, size = STAGES[stage]
-        self.done = max(self.done, start + size * min(1.0, done))  # a second part never goes back
+        self.done = max(self.done, start + size * min(1.0, done))  # progress never goes back
 
 
 class Queued(msgspec.Struct):
-    """Where a request stands."""
+    """A request's position in the queue."""
 
     before: int | None = None
     """How many are served before it; None when it is done, or was never there."""
@@ -52,15 +52,15 @@ class Queued(msgspec.Struct):
 
 
 class Turns:
-    """The queue before one model; the thread that is served may enter again."""
+    """The queue of one model; the running thread may enter again."""
 
     def __init__(self) -> None:
-        self._waiting: list[_Turn] = []  # the first of them is being served
+        self._waiting: list[_Turn] = []  # the first is running
         self._moved = threading.Condition()
 
     @contextlib.contextmanager
     def turn(self, ticket: str | None = None) -> Generator[None]:
-        """Wait for all that came before; `Interrupted` when the turn is cancelled meanwhile."""
+        """Wait for all earlier requests; raises `Interrupted` if cancelled meanwhile."""
         mine = _Turn(ticket)
         with self._moved:
             mine_already = bool(self._waiting) and self._waiting[0].thread == mine.thread
@@ -81,12 +81,12 @@ class Turns:
                 self._moved.notify_all()
 
     def __len__(self) -> int:
-        """How many are served or wait."""
+        """How many requests run or wait."""
         with self._moved:
             return len(self._waiting)
 
     def queued(self, ticket: str) -> Queued | None:
-        """Where a request stands; None when it is not in this queue."""
+        """A request's position; None if it is not in this queue."""
         with self._moved:
             turns = list(self._waiting)
         for before, turn in enumerate(turns):

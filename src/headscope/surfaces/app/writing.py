@@ -1,7 +1,7 @@
-"""The model writes on, a few tokens at a time; what it weighed at each step is kept.
+"""The model writes a few tokens at a time; each step's predictions are stored.
 
-A text being written is known by an id nobody can guess. It stops where it is left, and goes on from
-the tokens themselves: written out and cut anew, they might not be the ones the model chose.
+A text being written has an unguessable id. It stops when its page leaves, and continues from the
+tokens themselves: spelled out and tokenised again, they might differ from the model's choice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headscope.edits.live import Change
     from headscope.reading import Reading, Scope
 
-CHOICES = 5  # predictions kept of each step
+CHOICES = 5  # predictions stored for each step
 MOST_AT_ONCE = 64  # tokens written in one request
 MOST_KEPT = 32  # texts
 
@@ -66,12 +66,12 @@ def begin(scope: Scope, model: str, prompt: str, off: tuple[Change, ...]) -> Wri
         ids = [_start(scope)]
     end = getattr(scope.tokenizer, "eos_token_id", None)
     if len(ids) > 1 and ids[-1] == end and not scope.encoder_decoder:
-        ids = ids[:-1]  # a text that has ended would not go on
+        ids = ids[:-1]  # without its end token, or the text could not continue
     return Writing(model, prompt, off, ids, len(ids))
 
 
 def go_on(scope: Scope, writing: Writing, count: int) -> None:
-    """Write `count` more tokens, or fewer where the text ends or the model's room does."""
+    """Write `count` more tokens, or fewer if the text or the model's context ends."""
     room = scope.max_tokens
     count = min(count, MOST_AT_ONCE, MOST_AT_ONCE if room is None else room - len(writing.ids))
     if writing.done or count < 1:
@@ -119,7 +119,7 @@ def _start(scope: Scope) -> int:
 
 
 def described(scope: Scope, name: str, writing: Writing) -> dict[str, Any]:
-    """What the page shows while the text grows."""
+    """The page's data while the text grows."""
     tokens = tokens_of_ids(scope.tokenizer, writing.ids)
     first = writing.prompt_tokens
     return {
@@ -134,7 +134,7 @@ def described(scope: Scope, name: str, writing: Writing) -> dict[str, Any]:
 
 
 def read_written(scope: Scope, writing: Writing) -> Reading:
-    """The whole text, prompt and what was written, token for token as the model made it."""
+    """Read the whole text, prompt and answer, with the tokens as the model wrote them."""
     reading = scope.read_inputs(_inputs(scope, writing))
     reading.metadata["prompt_tokens"] = writing.prompt_tokens
     return reading

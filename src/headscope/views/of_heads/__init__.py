@@ -1,1 +1,1 @@
-"""What views of many heads share: the plane they stand in, their names, the texts behind them."""
+"""Shared by views of many heads: their plane, names and example texts."""

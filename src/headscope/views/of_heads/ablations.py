@@ -1,4 +1,4 @@
-"""What disabling each head did to tasks, beside the head's other numbers."""
+"""The effect of disabling each head on tasks, beside the head's other numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ablations = Ablation | Sequence[Ablation]
 
 
 def listed(ablations: Ablations | None, table: Table) -> list[Ablation]:
-    """Those given, each of the heads of this table."""
+    """The given ablations; each must match this table's heads."""
     given = [ablations] if isinstance(ablations, Ablation) else list(ablations or ())
     shape = (len(table.layers), table.heads)
     for one in given:
@@ -30,7 +30,7 @@ def listed(ablations: Ablations | None, table: Table) -> list[Ablation]:
 
 
 def column_names(ablations: Sequence[Ablation]) -> list[str]:
-    """As a measure each is the difference with a head disabled; the mode where tasks repeat."""
+    """A column name for each ablation's difference; with the mode if tasks repeat."""
     tasks = [one.task for one in ablations]
     return [
         f"without it, {one.task}" + (f" ({one.mode})" if tasks.count(one.task) > 1 else "")
@@ -62,9 +62,9 @@ def described(ablations: Sequence[Ablation]) -> list[dict[str, Any]]:
 def of_each_head(
     ablations: Sequence[Ablation], layers: Sequence[int], heads: int
 ) -> list[list[list[float | None] | None]]:
-    """Of every head, layer by layer, and every ablation: score, low, high and p; None: not run.
+    """For every head, layer by layer, and every ablation: score, low, high and p; None: not run.
 
-    Too few examples give no interval and no p; those are None too.
+    With too few examples, interval and p are None too.
     """
     by_head: list[dict[tuple[int, int], list[float | None]]] = []
     for one in ablations:

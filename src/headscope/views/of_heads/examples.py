@@ -1,4 +1,4 @@
-"""An atlas's examples as typed buffers: which travel, and the stretches of text they stand in."""
+"""An atlas's examples as typed buffers: a selection, with the text around each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 PER_HEAD = 200
 IN_ALL = 30_000  # keeps a page of any model below 10 MB
-AROUND, NEAR_KEY = 12, 2  # tokens about a query and about a key, as `Atlas.examples` shows them
+AROUND, NEAR_KEY = 12, 2  # tokens around a query and around a key, as in `Atlas.examples`
 CONTINUES, SPECIAL, SECOND = 1, 2, 4  # flags of a token
 NO_KEY = 65535
 
 
 def chosen_examples(atlas: Atlas, kind: str, heads: int, per_head: int = PER_HEAD) -> pd.DataFrame:
-    """Of every head what it is labelled for, then confidence and focus, then the rest."""
+    """Every head's examples: its label's first, then confidence and focus, then the rest."""
     rows: Any = atlas.frame("examples")
     rows = rows[rows["kind"] == kind]
     labels: Any = atlas.labels
@@ -45,7 +45,7 @@ def chosen_examples(atlas: Atlas, kind: str, heads: int, per_head: int = PER_HEA
 def pack_examples(
     rows: pd.DataFrame, measures: Sequence[str], buffers: Buffers
 ) -> tuple[dict[str, Any], list[int]]:
-    """References to the buffers, and the documents by the numbers the examples call them."""
+    """References to the buffers, and the documents by number."""
     documents = sorted(int(each) for each in set(rows["document"]))
     index = {number: at for at, number in enumerate(documents)}
     width = max((len(keys) for keys in rows["keys"]), default=0)
@@ -73,9 +73,9 @@ def pack_examples(
 def pack_texts(
     atlas: Atlas, kind: str, rows: pd.DataFrame, documents: Sequence[int], buffers: Buffers
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """The tokens about every query and key; keys of cross attention stand in texts of their own.
+    """The tokens around every query and key; cross attention's keys are in other texts.
 
-    None where no text was kept.
+    None if the atlas has no text.
     """
     if not atlas.has_text:
         return None, None
@@ -93,7 +93,7 @@ def pack_texts(
 def _stretches(
     atlas: Atlas, kind: str, wanted: Mapping[int, set[int]], buffers: Buffers, prefix: str
 ) -> dict[str, Any]:
-    """The tokens wanted of each document, each once."""
+    """The needed tokens of each document, each once."""
     frame: Any = atlas.frame("documents")
     texts = {int(row.document): row for row in frame[frame["kind"] == kind].itertuples()}
     words: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What a head's page says beside its examples: evidence in words, profiles, neighbours."""
+"""A head's panel beside its examples: evidence in words, profiles, neighbours."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # tokens of a profile
 NEAREST = 5
-LEAST = 5  # times something was counted, before its lift says anything
+LEAST = 5  # fewest counts for showing a lift
 CHANCE = 1e-3
-NOT_SHOWN = ("key_word", "key_speech")  # tokens and pairs of speech say it already
+NOT_SHOWN = ("key_word", "key_speech")  # tokens and pairs of parts of speech show it already
 
 
 def head_pages(
     atlas: Atlas, kind: str, layers: tuple[int, ...], heads: int
 ) -> list[dict[str, Any]]:
-    """One entry a head, layer by layer."""
+    """One entry per head, layer by layer."""
     by_head = {name: _by_head(atlas, name, kind) for name in ("labels", "profiles", "deciles")}
     distances = _by_head(atlas, "distances", kind)
     pages: list[dict[str, Any]] = []
@@ -38,7 +38,7 @@ def head_pages(
 
 
 def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], list[Any]]:
-    """The rows of a table as plain tuples: frames of every head would take ten times as long."""
+    """The rows of a table as plain tuples, ten times as fast as data frames."""
     found: dict[tuple[int, int], list[Any]] = {}
     if atlas.has(name):
         for row in atlas.frame(name).itertuples(index=False):
@@ -48,13 +48,13 @@ def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], list[A
 
 
 def _shown(labels: list[Any]) -> str:
-    """The measure whose examples come first, as `Atlas.shown_measure` says."""
+    """The measure whose examples come first, as in `Atlas.shown_measure`."""
     held = [row for row in labels if row.labelled]
     return str(max(held, key=lambda row: row.score).pattern) if held else "confidence"
 
 
 def _evidence(labels: list[Any]) -> list[dict[str, Any]]:
-    """Labels that hold, strongest first; where none does, the nearest miss."""
+    """The head's labels, strongest first; without one, the nearest miss."""
     held = sorted((row for row in labels if row.labelled), key=lambda row: -row.score)
     near = [row for row in labels if math.isfinite(row.lift)]
     told = held or ([max(near, key=lambda row: row.lift)] if near else [])
@@ -107,7 +107,7 @@ def _profiles(rows: list[Any]) -> dict[str, Any]:
 
 
 def _preferred(group: list[Any]) -> list[list[Any]]:
-    """Names with count and lift: those that chance does not explain, by how often they are met."""
+    """Names with count and lift, if chance does not explain them, by frequency."""
     rows = [row for row in group if row.count >= LEAST and row.p <= CHANCE and row.lift > 1]
     rows.sort(key=lambda row: -row.count)
     return [

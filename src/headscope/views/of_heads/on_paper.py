@@ -1,4 +1,4 @@
-"""Every head as a point, on paper: the planes that the scatter and the atlas show on screen."""
+"""Every head as a point, on paper: the planes of the scatter and the atlas."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def draw_plane(
     *,
     title: str,
     labels: Sequence[Label] = (),
-    in_hand: Collection[tuple[int, int]] = (),  # heads that are marked like the chosen ones
+    in_hand: Collection[tuple[int, int]] = (),  # heads to mark like the chosen ones
 ) -> tuple[Figure, dict[str, Any]]:
-    """The plane, or one for each layer, and what it shows; labelled and marked heads are named."""
+    """Draw the plane, or one per layer, with a description; labelled and marked heads are named."""
     from headscope.figures.of_heads.head_scatter import (
         Points,
         measured_scatter,

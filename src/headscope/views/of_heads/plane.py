@@ -1,4 +1,4 @@
-"""Every head as a point: which numbers stand on the axes, in the colour and in the size."""
+"""Every head as a point: the measures for the axes, the colour and the size."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from headscope.views.shared.labels import Label, Labels, as_labels
 from headscope.views.shared.numbers import Table, table_of
 
 Pairs = Sequence[tuple[int, int]]  # (layer, head)
-# the first of these that was measured; a reader changes them in the page
+# the first of these that was measured; readers can change them in the page
 PREFERRED = {
     "x": ("entropy", "distance", "layer"),
     "y": ("confidence", "previous_word", "score", "head"),
     "colour": ("layer",),
 }
-MOST_DESCRIBED = 12  # heads whose coordinates a figure names
-EVEN = ""  # every point of one size
+MOST_DESCRIBED = 12  # heads whose coordinates a figure's description lists
+EVEN = ""  # all points of one size
 PANELS = ("heads", "clusters", "layers")  # one plane, that of likeness, or one for each layer
 CLUSTERS = {"x": "likeness_x", "y": "likeness_y", "colour": "group"}
 
 
 def plane_table(source: Any, kind: str | None) -> Table:
-    """The measures, with layer, head, and, of an atlas, likeness as a plane beside them."""
+    """The measures, with layer, head and, for an atlas, the coordinates of likeness."""
     table = table_of(source, kind)
     shape = (len(table.layers), table.heads)
-    # yardsticks of patterns ("previous_word:null") are evidence, not behaviour
+    # baselines of patterns ("previous_word:null") are evidence, not behaviour
     columns = {name: values for name, values in table.columns.items() if ":" not in name}
     columns["layer"] = np.broadcast_to(np.array(table.layers, float)[:, None], shape)
     columns["head"] = np.broadcast_to(np.arange(table.heads, dtype=float), shape)
@@ -46,7 +46,7 @@ def plane_table(source: Any, kind: str | None) -> Table:
 
 
 def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
-    """Names of the numbers on x, y, colour and size; those not asked for are chosen."""
+    """Names of the measures for x, y, colour and size; missing ones are chosen."""
     state: dict[str, str] = {}
     for axis, name in asked.items():
         if name:
@@ -75,7 +75,7 @@ def numbered(heads: Pairs, table: Table) -> list[int]:
 
 
 def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:
-    """As `plane_state`, of a state on screen; clusters stand where the distances put them."""
+    """Like `plane_state`, for a state on screen; clusters have the coordinates of likeness."""
     asked = {name: state.get(name) for name in ("x", "y", "colour", "size")}
     if drawn_panels(table, state) == "clusters":
         asked |= CLUSTERS
@@ -83,13 +83,13 @@ def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def drawn_panels(table: Table, state: Mapping[str, Any]) -> str:
-    """Which planes are shown: those asked for, or all heads in one where there are no clusters."""
+    """The shown planes: the requested ones, or all heads in one if there are no clusters."""
     panels = str(state.get("panels") or PANELS[0])
     return PANELS[0] if panels == "clusters" and "group" not in table.columns else panels
 
 
 def points_of(table: Table, on: Mapping[str, str]) -> list[list[float | None]]:
-    """Where the first few heads lie: what a figure says of itself."""
+    """The coordinates of the first few heads, for a figure's description."""
     pairs = zip(*(np.ravel(table.columns[on[axis]])[:MOST_DESCRIBED] for axis in "xy"), strict=True)
     return [
         [round(float(each), 4) if np.isfinite(each) else None for each in pair] for pair in pairs
@@ -103,7 +103,7 @@ def _known(table: Table, name: str, axis: str) -> str:
 
 
 def labels_in(source: Any, given: Labels | None, kind: str) -> tuple[Label, ...]:
-    """Those given, else those of patterns or an atlas, one a head."""
+    """The given labels, else those of patterns or an atlas, one per head."""
     if given is None and not isinstance(source, Reading):
         given = getattr(source, "labels", None)
     return tuple(label for label in as_labels(given, kind) if label.kind == kind)

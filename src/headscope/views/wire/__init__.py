@@ -1,1 +1,1 @@
-"""What travels to the page: containers, packed arrays, masks, thumbnails."""
+"""Data for the page: containers, packed arrays, masks, thumbnails."""

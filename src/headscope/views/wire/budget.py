@@ -1,7 +1,7 @@
-"""Pages with a budget: which heads travel in full when not all of them can.
+"""Pages with a budget: which heads are sent in full if not all fit.
 
-Every head travels as a thumbnail. In full go the heads a view opens on, then those with a name,
-best first, then the rest of the selected layer, then the other layers, until the room is used up.
+Every head is sent as a thumbnail. Sent in full are the opening heads, then labelled ones, best
+first, then the rest of the selected layer, then the other layers, until the budget is used up.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from headscope.views.shared.labels import Label
 from headscope.views.wire.layers import Piece, Plan, pack_heads, plan_of
 
 BUDGET = 25_000_000  # bytes of a page
-SCRIPT = 600_000  # of them for the script and what else every page has
-BASE64 = 4 / 3  # bytes of text for a byte
-LIVE = 8_000_000  # a live surface fetches a layer whole up to this size, else head by head
+SCRIPT = 600_000  # of them for the script and other fixed parts
+BASE64 = 4 / 3  # bytes of text per byte
+LIVE = 8_000_000  # a live surface fetches larger layers head by head
 
 
 Packed = dict[str, dict[int, list[Piece]]]
@@ -30,7 +30,7 @@ Packed = dict[str, dict[int, list[Piece]]]
 
 @dataclass(frozen=True)
 class Unit:
-    """Heads of one layer that share their keys, and so travel together."""
+    """Heads of one layer that share their keys, and so are sent together."""
 
     part: Part
     layer: LayerAttention
@@ -38,12 +38,12 @@ class Unit:
 
 
 def room(budget: int, tokens: int, layers: int) -> float:
-    """Bytes of buffers a page of that size has room for, its tokens written out."""
+    """Bytes for buffers in a page of that size, beside its tokens."""
     return max(0.0, budget - SCRIPT - 120 * tokens - 400 * layers) / BASE64
 
 
 def expected(reading: Reading, neurons: bool | None) -> float:
-    """Bytes of buffers all of a reading would take."""
+    """Bytes of buffers for a whole reading."""
     return sum(plan_of(part, neurons).size for part in reading.parts.values())
 
 
@@ -64,7 +64,7 @@ def fill(reading: Reading, units: Iterator[Unit], neurons: bool | None, left: fl
 
 
 def left_out(reading: Reading, packed: Packed, budget: int) -> str:
-    """The sentence of what a page does not carry; empty where it carries all."""
+    """The sentence about what a page lacks; empty if it is complete."""
     every = sum(one.shape[0] for part in reading.parts.values() for one in part.layers)
     here = sum(
         len(piece.heads or ())
@@ -85,7 +85,7 @@ def _packed(unit: Unit, plans: Mapping[str, Plan]) -> Piece:
 
 
 def asked_for(reading: Reading, state: Mapping[str, Any]) -> Iterator[Unit]:
-    """The heads a view opens on."""
+    """The opening heads of a view."""
     part = reading.part(state.get("kind"))
     heads = [*(state.get("heads") or ()), *([state["head"]] if "head" in state else [])]
     if state.get("layer") in part.numbers:
@@ -93,7 +93,7 @@ def asked_for(reading: Reading, state: Mapping[str, Any]) -> Iterator[Unit]:
 
 
 def in_order(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label]) -> Iterator[Unit]:
-    """All heads, those first that are most likely to be looked at."""
+    """All heads, the most relevant first."""
     done: set[tuple[str, int, int]] = set()
     for unit in asked_for(reading, state):
         done.update((unit.part.kind, unit.layer.layer, head) for head in unit.heads)
@@ -112,7 +112,7 @@ def in_order(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label]
 def _units(
     part: Part, layer: int, heads: Sequence[int], done: set[tuple[str, int, int]]
 ) -> Iterator[Unit]:
-    """Those heads that are not done yet, group by group."""
+    """The remaining heads, group by group."""
     one = part.layer(layer)
     per_group = max(1, one.shape[0] // max(1, one.groups))
     left = [h for h in heads if 0 <= h < one.shape[0] and (part.kind, layer, h) not in done]

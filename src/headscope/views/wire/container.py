@@ -1,8 +1,8 @@
-"""The container that carries a view to the browser: a JSON header and typed buffers.
+"""The container for sending a view to the browser: a JSON header and typed buffers.
 
 Little endian: "HSV1", uint32 header length, header, zero padding to 8, then the buffers back to
-back, each starting at a multiple of 8. Offsets count from the end of the padded header. Numbers
-travel as typed bytes and text as JSON, so that no token can ever become markup or script.
+back, each starting at a multiple of 8. Offsets count from the end of the padded header. Numbers are
+typed bytes and text is JSON, so that no token can become markup or script.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Buffers:
     packed: dict[str, Packed] = field(default_factory=dict[str, Packed])
 
     def add(self, name: str, packed: Packed) -> dict[str, str]:
-        """Keep the buffer; returns the reference that the header holds."""
+        """Add the buffer; returns its reference for the header."""
         if name in self.packed:
             raise ValueError(f"A buffer named {name!r} is already in this view's data.")
         self.packed[name] = packed
@@ -48,7 +48,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class ViewData:
-    """What a view hands to any surface: the header, and the bytes its buffer table names."""
+    """A view's data for any surface: the header, and the bytes of its buffer table."""
 
     header: Mapping[str, Any]
     buffers: Mapping[str, bytes]
@@ -58,7 +58,7 @@ class ViewData:
         return sum(len(data) for data in self.buffers.values())
 
     def header_json(self) -> str:
-        """Compact; halves of surrogate pairs, which no encoding can carry, written as escapes."""
+        """Compact JSON; lone surrogates, which cannot be encoded, as escapes."""
         text = json.dumps(self.header, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
@@ -72,13 +72,13 @@ class ViewData:
 
 
 def view_data(header: Mapping[str, Any], buffers: Buffers) -> ViewData:
-    """Close a header over its buffers."""
+    """Combine a header with its buffers."""
     full = {"version": 1, **header, "buffers": buffers.table()}
     return ViewData(full, {name: packed.data for name, packed in buffers.packed.items()})
 
 
 def joined(data: ViewData, header: Mapping[str, Any], more: ViewData) -> ViewData:
-    """A reading's container with more of a header, and more buffers behind its own."""
+    """A reading's container with further header fields and buffers."""
     ends = (
         entry["offset"] + _aligned(len(data.buffers[name]))
         for name, entry in data.header["buffers"].items()

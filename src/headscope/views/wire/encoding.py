@@ -1,8 +1,8 @@
-"""Maps, or q and k: whichever makes the smaller page and still shows every number right to 1e-3.
+"""Maps, or q and k: the smaller of the two that shows every number right to 1e-3.
 
-A map grows with the square of the text, q and k grow with the text. The size of maps is foretold
-from the entropy of a few rows. q and k are sent instead only where they are proven, on tested
-queries, to give back the captured weights; an edited head, for one, cannot be had from them.
+A map grows with the square of the text, q and k grow with the text. The size of maps is estimated
+from the entropy of a few rows. q and k are sent instead only if tested queries reproduce the
+captured weights; an edited head's, for example, do not.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from headscope.capture.softmax import attention_weights
 from headscope.reading import LayerAttention
 from headscope.views.wire.packing import FLOAT_MANTISSA, rounded, weight_codes
 
-TESTED_ERROR = 4e-4  # on tested queries; a number shown may be off by 1e-3
+TESTED_ERROR = 4e-4  # on tested queries; shown numbers may be off by 1e-3
 SPREAD, LARGEST = 20, 8  # tested queries of each head
 MANTISSAS = (14, 16, 18, 20, FLOAT_MANTISSA)  # bits tried; 14 hold the four digits shown of q and k
-NEURON_BITS = 20.5  # of one neuron after packing, as a first guess
-MAPS_AT_MOST = 48_000_000  # weights; packing more as maps takes seconds
+NEURON_BITS = 20.5  # of one neuron after packing, estimated
+MAPS_AT_MOST = 48_000_000  # weights; packing more of them takes seconds
 
 
 @dataclass(frozen=True)
 class Neurons:
-    """q and k of one layer as they will be sent."""
+    """q and k of one layer as sent."""
 
     q: Floats
     k: Floats
-    exact: bool  # they give back the captured weights
+    exact: bool  # whether they reproduce the captured weights
 
 
 def sample(queries: int, count: int) -> NDArray[np.intp]:
@@ -38,7 +38,7 @@ def sample(queries: int, count: int) -> NDArray[np.intp]:
 
 
 def bits_per_weight(layer: LayerAttention) -> float:
-    """Entropy of the codes of sampled rows: about what deflate reaches."""
+    """Entropy of the codes of sampled rows, close to deflate's result."""
     codes = weight_codes(layer.head_weights(slice(None), sample(layer.shape[1], 16))).ravel()
     counts = np.bincount(codes)
     share = counts[counts > 0] / codes.size
@@ -46,8 +46,8 @@ def bits_per_weight(layer: LayerAttention) -> float:
 
 
 def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
-    """Each head's shortest mantissa with which its tested queries come out right: their weights,
-    and the scores that the neuron view writes out."""
+    """Each head's shortest mantissa with which its tested queries are right, in their weights and
+    in the neuron view's printed scores."""
     rows = _tested(q)
     each = np.arange(q.shape[0])[:, None]
     full, scores = weights_of_rows(layer, q, k, rows), scores_of_rows(q, k, rows)
@@ -58,7 +58,7 @@ def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
     allowed = np.minimum(last_digit(scores), last_digit(scores * scaling) / scaling) / 2
     group = np.arange(q.shape[0]) * k.shape[0] // q.shape[0]  # of each head
     q_bits = np.full(q.shape[0], MANTISSAS[-1])
-    for step in reversed(range(len(MANTISSAS) - 1)):  # each step down only while it still holds
+    for step in reversed(range(len(MANTISSAS) - 1)):  # one step down while the test passes
         short_q, short_k = rounded(q, MANTISSAS[step]), rounded(k, MANTISSAS[step])
         wrong = np.abs(scores_of_rows(short_q, short_k, rows) - scores) > allowed
         off = np.abs(weights_of_rows(layer, short_q, short_k, rows) - full) > TESTED_ERROR
@@ -71,13 +71,13 @@ def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
 
 
 def last_digit(values: Floats) -> Floats:
-    """What one step of the last digit is worth, as the page writes a signed value."""
+    """The value of the last digit of a signed number on the page."""
     size = np.abs(values)
     return np.where(size >= 100, 0.1, np.where(size >= 10, 0.01, 0.001)).astype(np.float32)
 
 
 def _tested(q: Floats) -> NDArray[np.intp]:  # h r
-    """Queries spread over the text, and those of the largest norm, where rounding shows most."""
+    """Queries spread over the text, and those with the largest norm and rounding errors."""
     spread = sample(q.shape[1], SPREAD)
     norms = np.square(q).sum(-1)  # h t
     count = min(LARGEST, q.shape[1])
@@ -124,5 +124,5 @@ def weights_of_rows(
         sinks=None if layer.sinks is None else torch.from_numpy(layer.sinks),
     )[0]
     if mask is not None:
-        weights *= mask.any(-1, keepdim=True)  # a query that may look at nothing
+        weights *= mask.any(-1, keepdim=True)  # a query without visible keys
     return weights.numpy()

@@ -1,4 +1,4 @@
-"""What every view of a reading has in common: the header around its parts."""
+"""The header that every view of a reading shares, around its parts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from headscope.views.wire.part import check_seen, encode_part, same_tokens
 
 @dataclass(frozen=True)
 class Sending:
-    """How a view travels, whatever it shows."""
+    """How a view is sent."""
 
     theme: str = "auto"
     labels: Labels | None = None
-    neurons: bool | None = None  # q and k: always, never, or where they are cheap
-    only: Collection[int] | None = None  # layers sent now; None: all, as far as the budget goes
-    budget: int | None = None  # bytes of a page, or of a layer that is fetched; None: the usual
+    neurons: bool | None = None  # q and k: always, never, or if they are small
+    only: Collection[int] | None = None  # layers sent now; None: all within the budget
+    budget: int | None = None  # bytes of a page, or of a fetched layer; None: the default
 
 
 def frame(
@@ -114,7 +114,7 @@ def _within(
     sending: Sending,
     most: float,
 ) -> budget.Packed | None:
-    """The heads that fit into a page of that size; None when all do, or layers are fetched."""
+    """The heads that fit into a page of that size; None if all do, or if layers are fetched."""
     for part in reading.parts.values():
         check_seen(part)
     parts = reading.parts.values()
@@ -132,7 +132,7 @@ def _within(
 def _fetched_by_head(
     reading: Reading, state: Mapping[str, Any], sending: Sending
 ) -> budget.Packed | None:
-    """Where a layer is too large to travel whole, the selected heads do."""
+    """The selected heads, if a layer is too large to send whole."""
     largest = max(
         plan_of(replace(part, layers=part.layers[:1]), sending.neurons).size
         for part in reading.parts.values()
@@ -144,7 +144,7 @@ def _fetched_by_head(
 
 
 def weightings_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
-    """By name: what it is called, and per kind the factors (layers, heads, keys)."""
+    """By name: the title, and per kind the factors (layers, heads, keys)."""
     found: dict[str, Any] = {}
     for kind, part in reading.parts.items():
         for name, one in part.weightings.items():
@@ -154,7 +154,7 @@ def weightings_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
 
 
 def weightings_data(reading: Reading) -> ViewData:
-    """Weightings alone, for a page that has the reading."""
+    """Only the weightings, for a page that has the reading."""
     buffers = Buffers()
     return view_data({"parts": [], "weightings": weightings_header(reading, buffers)}, buffers)
 
@@ -170,9 +170,9 @@ def _all(part: Part, one: Weighting) -> np.ndarray:
 def layer_data(
     reading: Reading, kind: Kind, layer: int, head: int | None = None, most: int = LIVE
 ) -> ViewData:
-    """A container whose single part holds that layer: q and k where they can be read, else maps.
+    """A container with that layer in a single part: q and k if they can be read, else maps.
 
-    Of a layer of more than `most` bytes, the head that is looked at.
+    Of a layer larger than `most` bytes, only the selected head.
     """
     part = reading.part(kind)
     one = part.layer(layer)

@@ -26,7 +26,7 @@ SentMask = str | dict[str, int | bool] | dict[str, str]
 
 
 def describe_mask(mask: Mask | None, name: str, buffers: Buffers) -> SentMask:
-    """A rule when the mask follows one, else its bits."""
+    """A rule if the mask follows one, else its bits."""
     if mask is None:
         return "none"
     if mask.bits is not None:
@@ -37,29 +37,29 @@ def describe_mask(mask: Mask | None, name: str, buffers: Buffers) -> SentMask:
 
 
 def describe_bias(bias: Bias | None, name: str, buffers: Buffers) -> dict[str, str] | None:
-    """One that depends on the distance alone is sent as one number a distance."""
+    """The bias; one that depends on distance alone as one number per distance."""
     if bias is None:
         return None
     form = "relative" if bias.relative else "dense"
     return buffers.add(name, pack_numbers(bias.values.numpy())) | {"form": form}
 
 
-NEURONS_BESIDES_MAPS = 1_400_000  # bytes of q and k that a page of maps may carry along
+NEURONS_BESIDES_MAPS = 1_400_000  # most bytes of q and k beside maps
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is sent of every layer, and about how many bytes that makes."""
+    """What is sent of every layer, and its approximate bytes."""
 
     maps: bool
     neurons: bool
     size: float
-    fine: bool = False  # weights in steps fine enough to be added up
+    fine: bool = False  # weights in steps fine enough for sums
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A layer as it travels; `heads` are those of it that do, None when all of them do."""
+    """A layer as sent; `heads` are the sent ones, None for all."""
 
     maps: Packed | None
     q: Packed | None
@@ -116,7 +116,7 @@ def pack_heads(layer: LayerAttention, heads: Sequence[int], plan: Plan) -> Piece
 def describe(
     layer: LayerAttention, sent: Sequence[Piece], name: str, buffers: Buffers
 ) -> dict[str, Any]:
-    """The layer's entry in the header: the whole of it, or the heads that travel."""
+    """The layer's entry in the header: all of it, or the sent heads."""
     described: dict[str, Any] = {"scaling": 1.0, "mask": "none", "maps": None, "q": None, "k": None}
     number = layer.layer
     if any(one.q is not None for one in sent):

@@ -1,4 +1,4 @@
-"""Pictures, sounds and positions on their way to the page."""
+"""Pictures, sounds and positions for the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.views.wire.packing import Packed, pack_bytes, pack_numbers
 
 
 def media_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
-    """What the page shows beside the tokens; nothing for readings of text alone."""
+    """The page's pictures and sounds; nothing for readings of text alone."""
     header: dict[str, Any] = {}
     if reading.pictures:
         header["pictures"] = [
@@ -34,7 +34,7 @@ def media_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
 
 
 def timed_words(reading: Reading) -> tuple[WordTime, ...]:
-    """The words of a transcript with their times; none where no words were heard."""
+    """The words of a transcript with their times; none if it has no words."""
     part = reading.parts.get("cross")
     if reading.sound is None or part is None or part.key.positions is None:
         return ()

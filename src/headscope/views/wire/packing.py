@@ -1,7 +1,7 @@
-"""Arrays as few bytes: quantised as far as a number shown stays right to 1e-3, then deflated.
+"""Arrays as few bytes: quantised so that shown numbers are right to 1e-3, then deflated.
 
-Items of several bytes are stored as planes (all low bytes, then all high bytes): the high bytes
-of neighbouring weights are alike and deflate well, the low bytes do not spoil them.
+Items of several bytes are stored as planes (all low bytes, then all high bytes): the high bytes of
+neighbouring weights are similar and deflate well, separated from the low bytes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-WEIGHT_STEP = 1e-3  # a weight is sent to the nearest step: off by at most half of it
-FINE_STEP = 1 / 65535  # where weights are added up: a sound is 1,500 moments, each with very little
+WEIGHT_STEP = 1e-3  # weights are rounded to the nearest step
+FINE_STEP = 1 / 65535  # for sums: a sound has 1,500 moments, each with a small weight
 FLOAT_MANTISSA = 23
 
 
@@ -42,8 +42,8 @@ class Packed:
 
 
 def deflate(data: NDArray[np.uint8]) -> bytes:
-    """Raw deflate. Runs and frequencies are all there is to find in weights and neurons: searching
-    for repeats as well makes the result larger and takes eight times as long."""
+    """Raw deflate with runs and frequencies only: searching for repeats makes the result larger and
+    takes eight times as long."""
     packer = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
     return packer.compress(np.ascontiguousarray(data).data) + packer.flush()
 
@@ -67,8 +67,7 @@ def pack_weights(weights: NDArray[np.floating], step: float = WEIGHT_STEP) -> Pa
 
 
 def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
-    """The same numbers with `bits` of the mantissa kept, rounded to nearest: the rest is zeros,
-    which cost nothing once packed."""
+    """The numbers rounded to `bits` of the mantissa; the rest is zeros, which pack to nothing."""
     drop = FLOAT_MANTISSA - bits
     if drop <= 0:
         return values
@@ -78,7 +77,7 @@ def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
 
 
 def pack_numbers(values: NDArray[np.floating]) -> Packed:
-    """Exact to float32; what was rounded to fewer bits takes fewer bytes."""
+    """Exact to float32; numbers rounded to fewer bits take fewer bytes."""
     values = np.ascontiguousarray(values, dtype=np.float32)
     return Packed("float32", values.shape, deflate(_planes(values)), "deflate", planes=True)
 
@@ -94,7 +93,7 @@ def pack_bits(values: NDArray[np.bool_]) -> Packed:
 
 
 def pack_whole(values: NDArray[np.integer]) -> Packed:
-    """Whole numbers from 0 up, in two bytes where they fit; float32 holds them to 2^24."""
+    """Whole numbers from 0 up, in two bytes if they fit, else float32 (exact to 2^24)."""
     if values.max(initial=0) > np.iinfo(np.uint16).max:
         return pack_numbers(values.astype(np.float32))
     codes = values.astype(np.uint16)

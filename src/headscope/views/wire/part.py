@@ -1,4 +1,4 @@
-"""One kind's attention of a reading as the header's part and its buffers."""
+"""One kind of attention in a reading, as the header's part with its buffers."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def encode_part(
 ) -> dict[str, Any]:
     """The header's part.
 
-    neurons: True sends q and k of every layer, None sends them where they are cheap or smaller
-    than maps. only: the layer numbers whose numbers travel now, the others being fetched later.
-    pieces: instead of whole layers, the heads that were packed already, by layer number.
+    neurons: True sends q and k of every layer, None sends them if they are small or smaller than
+    maps. only: the layers sent now; the others are fetched later. pieces: packed heads instead of
+    whole layers, by layer number.
     """
     check_seen(part)
     plan = plan_of(part, neurons)
     name = f"{prefix}{part.kind[0]}"
     wanted = [layer for layer in part.layers if only is None or layer.layer in only]
     wanted = wanted if pieces is None else []
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib and numpy free the lock
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib and numpy release the GIL
         packed = list(pool.map(partial(pack, plan=plan), wanted))
         pooled = list(pool.map(partial(part_thumbnail, heads=part.heads), part.layers))
     sent = {layer.layer: [one] for layer, one in zip(wanted, packed, strict=True)}
@@ -124,12 +124,12 @@ def part_thumbnail(layer: LayerAttention, heads: int) -> NDArray[np.uint8]:
     else:
         rows = sampled_rows(layer.shape[1])
         small = thumbnail_of_rows(layer.head_weights(slice(None), rows), rows, layer.shape[1])
-    missing = heads - small.shape[0]  # layers with fewer heads than others are filled up blank
+    missing = heads - small.shape[0]  # layers with fewer heads than others are padded
     return np.pad(small, ((0, missing), (0, 0), (0, 0))) if missing else small
 
 
 SIDE = 28
-MOST_KEYS = 16_384  # of the queries a bin is pooled from, together
+MOST_KEYS = 16_384  # of the queries pooled in a bin, together
 
 
 def bins(count: int) -> NDArray[np.intp]:
@@ -146,7 +146,7 @@ def thumbnail(weights: NDArray[np.floating]) -> NDArray[np.uint8]:  # h t s -> h
 
 
 def sampled_rows(queries: int) -> NDArray[np.intp]:
-    """Some queries of every bin, fewer of a long text: enough where no maps were kept."""
+    """Some queries of every bin, fewer for a long text, if no maps were kept."""
     each = max(1, min(4, MOST_KEYS // queries))
     edges = np.append(bins(queries), queries)
     rows = [

@@ -1,6 +1,6 @@
-"""How a reading travels to the page, field by field: buffers, layers, tokens, parts.
+"""A reading's data for the page, field by field: buffers, layers, tokens, parts.
 
-`schema.py` says what else a header holds, and how these descriptions are used.
+`schema.py` has the rest of the header, and explains how these descriptions are used.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from headscope.capture import Kind
 
 
 def typescript(text: str) -> msgspec.Meta:
-    """The page's type, where it can tell apart what a Python annotation cannot."""
+    """The page's type, if a Python annotation is not precise enough."""
     return msgspec.Meta(extra={"typescript": text})
 
 
 class Wire(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An object in a header; a field that is not written here is a mistake."""
+    """An object in a header; other fields are errors."""
 
 
 class BufferReference(Wire, kw_only=True):
@@ -40,14 +40,14 @@ class BufferEntry(Wire, kw_only=True):
 
 
 class Weighting(Wire, kw_only=True):
-    """What is drawn is weight × factor, at most 1; factors are (layers, heads, keys) of a part."""
+    """The drawn value is weight × factor, at most 1; factors: (layers, heads, keys) of a part."""
 
     title: str
     parts: dict[Kind, BufferReference]
 
 
 class Rotary(Wire, kw_only=True):
-    """Neurons of q and k turn in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1."""
+    """Neurons of q and k rotate in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1."""
 
     pairing: Literal["halves", "neighbours"]
     dim: int | None
@@ -82,7 +82,7 @@ class Bias(Wire, kw_only=True):
 
 
 class Layer(Wire, kw_only=True):
-    """One layer of a part. `maps`, `q` and `k` all null: not here, the host fetches it."""
+    """One layer of a part. If `maps`, `q` and `k` are all null, the host fetches it."""
 
     scaling: float
     mask: Mask
@@ -105,7 +105,7 @@ class Layer(Wire, kw_only=True):
 
 
 class PlacesHeader(Wire, kw_only=True):
-    """Where positions lie in pictures and in a sound."""
+    """The regions of positions in pictures and in a sound."""
 
     kinds: BufferReference
     rectangles: BufferReference
@@ -135,7 +135,7 @@ class SoundHeader(BufferReference, kw_only=True):
 
 
 class Tokens(Wire, kw_only=True):
-    """All arrays have one entry a token."""
+    """All arrays have one entry per token."""
 
     text: list[str]
     class_: list[int] = msgspec.field(name="class")
