@@ -31,7 +31,7 @@ from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
-from headscope.grounding.support import EXPLAINED, reordered, shuffled, verdict
+from headscope.grounding.support import EXPLAINED, copied, least_expected, shuffled, verdict
 from headscope.reading.inputs.conversation import encoded, rendered_for
 from headscope.reading.inputs.generation import written_ids
 
@@ -39,7 +39,6 @@ SEED = 1000  # of the questions asked; head weights are fitted on those of seed 
 DOCUMENTS = 5  # at most
 TRIED = 4  # questions tried for each that is wanted, at most
 NEW_TOKENS = 24
-ORDERS = 3  # of the documents' words
 METHODS = ("exact", "learned", "logit", "norm", "attention")
 
 
@@ -59,8 +58,8 @@ class Row:
     chance: float = 0.0  # with shuffled ones
     gone: float = 0.0  # without the true ones
     gone_chance: float = 0.0  # with the others shuffled
-    words: float | None = None  # with the words of each in another order
-    gone_words: float | None = None  # so of the others
+    least: float = 1.0  # share of surprise that the least expected of their words loses
+    gone_least: float = 1.0  # so with the others
 
     def first(self, method: str) -> bool:
         return int(np.argmax(self.scores[method])) in self.true
@@ -79,15 +78,10 @@ class Row:
 
     def said(self, explained: float = EXPLAINED, gone: bool = False) -> str:
         read, chance = (self.gone, self.gone_chance) if gone else (self.read, self.chance)
-        words = self.gone_words if gone else self.words
-        nothing = np.array([np.nan])
         return verdict(
-            read - self.bare, chance - self.bare, self.bare, self.tokens, nothing, (),
-            explained=explained, by_words=0.0 if words is None else words - self.bare,
+            read - self.bare, chance - self.bare, self.bare, self.tokens, np.array([np.nan]), (),
+            explained=explained, least=self.gone_least if gone else self.least,
         )[0]  # fmt: skip
-
-    def words_alone(self, gone: bool = False) -> bool:
-        return self.said(gone=gone).startswith("words from")
 
 
 def asked(kind: Hard) -> Iterator[Fact]:
@@ -112,27 +106,28 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     chance = random.Random(number)
     every = [without(documents, [one]) for one in sources]
     every += [[], shuffled(documents, chance), shuffled(left, chance)]
-    orders = [random.Random(number + n) for n in range(ORDERS)]
-    every += [reordered(one, other) for one in (documents, left) for other in orders]
-    if len(fact.true) > 1:
-        every.append(left)  # else it is among those with one source taken away
-    found = passes.of([prompt_of(scope, fact.question, one, fact.answer) for one in every]).sum(1)
+    every.append(left)
+    by_token = passes.of([prompt_of(scope, fact.question, one, fact.answer) for one in every])
+    found, count = by_token.sum(1), len(sources)
     read = float(passes.log_probabilities.sum())
     logit = logit_by_source(scope, prompt, names)
     assert logit is not None and mass.norm is not None
     scores = {
-        "exact": read - found[: len(sources)],
+        "exact": read - found[:count],
         "logit": sum_of_heads(logit).mean(0),
         "norm": mass.norm.mean((0, 1, 2)),
         "attention": mass.attention.mean((0, 1, 2)),
     }
-    bare, by_chance, gone_chance, *words = map(float, found[len(sources) :][: 3 + 2 * ORDERS])
-    gone = float(found[-1] if len(fact.true) > 1 else found[fact.true[0]])
+    bare, by_chance, gone_chance, gone = map(float, found[count:])
+    least, gone_least = (
+        least_expected(tokens, by_token[count], copied(prompt, np.arange(prompt.said), given))
+        for tokens, given in ((passes.log_probabilities, documents), (by_token[-1], left))
+    )
     return Row(
         fact.kind, number, True, list(fact.true),
         {name: [float(one) for one in values] for name, values in scores.items()},
         mass.attention.mean(2).astype(float).round(6).tolist(), prompt.said,
-        read, bare, by_chance, gone, gone_chance, max(words[:ORDERS]), max(words[ORDERS:]),
+        read, bare, by_chance, gone, gone_chance, least, gone_least,
     )  # fmt: skip
 
 
@@ -234,15 +229,7 @@ def tables(rows: Sequence[Row]) -> str:
     for kind in kinds[1:]:
         title = f"{kind}, at {everywhere:.2f} from all plain"
         verdicts.append(_line([title, str(len(of[kind])), *_refused([(everywhere, of[kind])])]))
-    words = [
-        _line(["*words from* said of", "questions", "document taken away", "document there"]),
-        _line(["---"] * 4),
-    ]
-    for kind in kinds:
-        own = [row for row in of[kind] if row.words is not None]
-        counts = [str(sum(row.words_alone(gone) for row in own)) for gone in (True, False)]
-        words.append(_line([kind, str(len(own)), *counts]))
-    return "\n\n".join("\n".join(one) for one in (first, ranks, verdicts, words))
+    return "\n\n".join("\n".join(one) for one in (first, ranks, verdicts))
 
 
 def _refused(scored: Sequence[tuple[float, Sequence[Row]]]) -> list[str]:

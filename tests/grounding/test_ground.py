@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.grounding.subsets import subset_scores
-from headscope.grounding.support import reordered, shuffled, verdict
+from headscope.grounding.support import copied, least_expected, shuffled, verdict
 from headscope.reading.by_span import tokens_in
 from tests.reading.test_conversation import scope_with
 from tests.text.test_chat import TEMPLATES
@@ -187,15 +186,30 @@ def test_subsets_find_the_sources_that_matter():
     assert np.abs(others).max() < 0.5
 
 
-def test_reordered_documents_keep_every_word_and_letter_shuffles_every_letter():
+def test_shuffled_documents_keep_every_letter():
     given = [("", "Ana was born in Oslo, 1900."), ("b", "one two three")]
-    for made, kept in ((reordered, str.split), (shuffled, str.strip)):
-        found = made(given, random.Random(1))
-        assert [title for title, _ in found] == ["", "b"]
-        for (_, one), (_, two) in zip(given, found, strict=True):
-            assert one != two and sorted("".join(kept(one))) == sorted("".join(kept(two)))
-    ((_, text), _) = reordered(given, random.Random(1))
-    assert sorted(re.findall(r"\w+", text)) == sorted(re.findall(r"\w+", given[0][1]))
+    found = shuffled(given, random.Random(1))
+    assert [title for title, _ in found] == ["", "b"]
+    for (_, one), (_, two) in zip(given, found, strict=True):
+        assert one != two and sorted(one) == sorted(two)
+
+
+def test_the_least_expected_word_of_the_documents_decides(scope):
+    """Documents that share a name help to spell it; what counts is that it was expected."""
+    documents = [("", "Oslo lies near a lake.")]
+    prompt = prompt_of(scope, "Where?", documents, "Ana lives in Oslo. Bo in Rome.")
+    every, first, second = np.arange(prompt.said), *prompt.sentences()
+    spelt = "".join(
+        prompt.tokens.texts[0][slice(*prompt.tokens.spans[prompt.answer + at])]
+        for at in every[copied(prompt, every, documents)]
+    )
+    assert spelt.split() == ["Oslo"] and copied(prompt, first, documents).any()
+    assert not copied(prompt, second, documents).any()
+    assert not copied(prompt, first, [("", "Ana.")]).any()  # a first word is always a surprise
+    read, bare = np.array([-4.0, -6.0, -0.1]), np.array([-9.0, -10.0, -8.0])
+    held = np.array([False, True, True])
+    assert least_expected(read, bare, held) == pytest.approx(0.4)  # the token that it begins with
+    assert least_expected(read, np.full(3, -1.0), held) == 1.0  # no token needs the documents
 
 
 def test_verdicts_in_words():
@@ -207,8 +221,7 @@ def test_verdicts_in_words():
     )
     assert verdict(2, 1, -40, 10, lost, two) == ("not supported", None)
     assert verdict(0.5, 0, -2, 10, lost, two) == ("known without the context", None)
-    words = "words from document 2, which may not say so"
-    assert verdict(25, 1, -40, 10, lost, two, by_words=24) == (words, "document 2")
+    assert verdict(25, 1, -40, 10, lost, two, least=0.5) == ("not supported", None)
     assert "say the same" in verdict(25, 1, -40, 10, np.array([0.1, 0.2]), two)[0]
 
 

@@ -22,7 +22,7 @@ from headscope.grounding.prompts import Prompt, prompt_of
 from headscope.grounding.result import WHOLE, Grounding
 from headscope.grounding.sources import By, Source, Titled, sources_of, without
 from headscope.grounding.subsets import subset_scores
-from headscope.grounding.support import reordered, shuffled, supported
+from headscope.grounding.support import shuffled, supported
 from headscope.reading.inputs.conversation import Documents, Messages, encoded, rendered_for
 from headscope.reading.inputs.generation import written_ids
 from headscope.results import tidy
@@ -78,8 +78,8 @@ def ground(
     heads
         How many heads to cut off from the most important source; 0 skips this.
     shuffles
-        How many times the letters of the documents' words are shuffled, and their words, to see
-        what chance and words alone would support.
+        How many times the letters of the documents' words are shuffled, to see what chance would
+        support.
     max_new_tokens
         The longest answer that the model writes.
     seed
@@ -135,7 +135,7 @@ def ground(
         found["exact"].value,
         asked.prompt([]),
         [asked.prompt(shuffled(given, random.Random(int(seed) + n))) for n in range(shuffles)],
-        [asked.prompt(reordered(given, random.Random(int(seed) + n))) for n in range(shuffles)],
+        given,
     )
     table, together = _heads(run, mass, logit, sources[source], source, heads)
     return Grounding(

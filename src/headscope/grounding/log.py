@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headscope.reading import Scope
 
-MEASURED = ("gain", "by_chance", "by_words")  # columns of a grounding's support
+MEASURED = ("gain", "by_chance", "least_expected")  # columns of a grounding's support
 
 
 def ground_log(
@@ -58,8 +58,8 @@ def ground_log(
     Returns
     -------
     pandas.DataFrame
-        request, sentence, text, verdict, source, gain, by_chance, by_words, and the error of a
-        request that could not be read.
+        request, sentence, text, verdict, source, gain, by_chance, least_expected, and the error of
+        a request that could not be read.
     """
     import pandas as pd
 

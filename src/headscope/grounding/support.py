@@ -1,8 +1,8 @@
 """Whether the documents support an answer: what they add to its log-probability.
 
-There are four passes: with the documents, without any, with the letters of every word shuffled, and
-with the words of each document shuffled. The third has no content, so what it adds is chance. The
-fourth has every name but no statement, so what it adds comes from words alone.
+There are three passes: with the documents, without any, and with the letters of every word
+shuffled. The third has no content, so what it adds is chance. Documents that only share names with
+an answer help to spell a name, not to expect it: so the least expected of their words decides too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Floats = NDArray[np.float64]
 KNOWN = np.log(0.5)  # least mean log-probability of a token for an answer to count as known
 EXPLAINED = 0.4  # share of an answer's surprise that documents must remove, beyond chance
 LEAST = 1.0  # nats that documents must remove at least
-ORDER = 2.0  # nats that the order of the documents' words must add
+RARE = np.log(0.01)  # log-probability without documents below which a token needs them
+PLACED = 0.55  # share of such a token's surprise that documents with its word must remove
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 
 
@@ -42,15 +43,27 @@ def shuffled(documents: Sequence[Titled], chance: random.Random) -> list[Titled]
     return [(title, re.sub(r"\w+", mixed, text)) for title, text in documents]
 
 
-def reordered(documents: Sequence[Titled], chance: random.Random) -> list[Titled]:
-    """The documents with the words of each in another order; spaces and signs between them stay."""
-    found: list[Titled] = []
-    for title, text in documents:
-        words = re.findall(r"\w+", text)
-        chance.shuffle(words)
-        left = iter(words)
-        found.append((title, re.sub(r"\w+", lambda _, left=left: next(left), text)))
+def copied(
+    prompt: Prompt, tokens: NDArray[np.intp], documents: Sequence[Titled]
+) -> NDArray[np.bool_]:
+    """Which tokens of a sentence of the answer spell words of the documents, its first word aside.
+
+    A sentence may begin in many ways, so its first word is always a surprise.
+    """
+    known = {word.casefold() for _, text in documents for word in re.findall(r"\w+", text)}
+    spans = prompt.tokens.spans[prompt.answer + tokens]
+    found = np.zeros(len(tokens), dtype=bool)
+    first, last = int(spans[:, 0].min()), int(spans[:, 1].max())
+    for word in list(re.finditer(r"\w+", prompt.tokens.texts[0][first:last]))[1:]:
+        if word.group().casefold() in known:
+            found |= (spans[:, 0] < first + word.end()) & (spans[:, 1] > first + word.start())
     return found
+
+
+def least_expected(read: Floats, bare: Floats, held: NDArray[np.bool_]) -> float:
+    """The share of its surprise that documents take from their least expected token; 1 if none."""
+    at = held & (bare < RARE)
+    return float((1 - read[at] / bare[at]).min(initial=1.0))
 
 
 def supported(
@@ -60,25 +73,22 @@ def supported(
     lost: Floats,  # sentences × sources, NaN if a source was not ablated
     without_context: Prompt,
     chance: Sequence[Prompt],
-    words: Sequence[Prompt] = (),
+    documents: Sequence[Titled],
 ) -> pd.DataFrame:
     """A row per sentence; the first of `groups` is the whole answer."""
     import pandas as pd
 
-    found = passes.of([without_context, *chance, *words])
-    split = 1 + len(chance)
+    found = passes.of([without_context, *chance])
     rows: list[dict[str, Any]] = []
     for number, tokens in enumerate(groups, WHOLE):
         read = float(passes.log_probabilities[tokens].sum())
         bare = float(found[0, tokens].sum())
-        null = found[1:split, tokens].sum(1) - bare
-        worded = found[split:, tokens].sum(1) - bare
+        null = found[1:, tokens].sum(1) - bare
         gain, by_chance = read - bare, float(null.max(initial=0.0))
-        by_words = float(worded.max(initial=0.0))
+        held = copied(passes.first, tokens, documents)
+        least = least_expected(passes.log_probabilities[tokens], found[0, tokens], held)
         own = lost[number - WHOLE]
-        sentence, source = verdict(
-            gain, by_chance, bare, len(tokens), own, sources, by_words=by_words
-        )
+        sentence, source = verdict(gain, by_chance, bare, len(tokens), own, sources, least=least)
         rows.append(
             {
                 "sentence": number,
@@ -86,7 +96,7 @@ def supported(
                 "without_documents": bare,
                 "gain": gain,
                 "by_chance": by_chance,
-                "by_words": by_words,
+                "least_expected": least,
                 "source": source,
                 "verdict": sentence,
             }
@@ -102,16 +112,14 @@ def verdict(
     lost: Floats,
     sources: Sequence[Source],
     explained: float = EXPLAINED,
-    by_words: float = 0.0,
+    least: float = 1.0,
 ) -> tuple[str, str | None]:
     """What the documents add to a sentence, in words, and the most important source."""
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
-    if beyond < max(LEAST, explained * -bare):
+    if beyond < max(LEAST, explained * -bare) or least < PLACED:
         return ("known without the context", None) if known else ("not supported", None)
     name, source = _origin(lost, sources)
-    if gain - by_words < ORDER:
-        return f"words from {name}, which may not say so", source
     return f"taken from {name}", source
 
 

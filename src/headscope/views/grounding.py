@@ -1,4 +1,4 @@
-"""The grounding view: an answer beside its documents, shaded by what it took from where."""
+"""The grounding view: an answer beside its documents, shaded by how much it took from each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "grounding"
 NEEDS = "grounding"
-BUNDLE = "grounding"  # its script travels with pages that show it, not with all
+BUNDLE = "grounding"  # its script is only in pages that show it
 HEIGHT = 640  # of a notebook's frame
 SHOWS = "an answer beside its documents, shaded by what each sentence took from where"
 OPTIONS = {"method": str, "sentence": str}
@@ -44,14 +44,14 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """source: what `hs.ground` gave. With `reading`, of the same conversation, a click on a head
-    opens it in the text view."""
+    """source: the result of `hs.ground`. With `reading`, of the same conversation, a click on a
+    head opens it in the text view."""
     if not isinstance(source, Grounding):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput("The grounding view needs the result of hs.ground(scope, …).")
     sending = sending or Sending()
     chosen = source.best if method is None else method
     shown = WHOLE if sentence is None else sentence
-    source.by_source(chosen, shown)  # refuses what is not there
+    source.by_source(chosen, shown)  # raises an error if it is missing
     said = "" if shown == WHOLE else str(shown)
     state: dict[str, Any] = {**checked({"method": chosen, "sentence": said, **options})}
     buffers = Buffers()
@@ -116,12 +116,12 @@ def _sentence(source: Grounding, number: int) -> dict[str, Any]:
         "verdict": str(row["verdict"]),
         "gain": round(float(row["gain"]), 4),
         "by_chance": round(float(row["by_chance"]), 4),
-        "by_words": round(float(row["by_words"]), 4),
+        "least_expected": round(float(row["least_expected"]), 4),
     }
 
 
 def _heads(source: Grounding) -> dict[str, Any]:
-    """The heads that were cut, the costliest first."""
+    """The heads that were cut, the most important first."""
     table: Any = source.table
     cut = table[table["measure"] == "knockout"].sort_values("value", ascending=False)
     seen, copied = (

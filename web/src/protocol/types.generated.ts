@@ -6,7 +6,7 @@ export type Filter = "all" | "aa" | "ab" | "ba" | "bb";
 export type Mask = "none" | "causal" | { window: number; causal: boolean } | { buffer: string };
 export type OffHead = [Kind, number, number];
 
-/** Everything on screen that can be linked to. Tokens are numbered as in Tokens. */
+/** Everything on screen that a link can hold. Tokens are numbered as in Tokens. */
 export interface State {
   view: string;
   kind: Kind;
@@ -115,13 +115,13 @@ export interface BufferEntry {
   planes?: boolean;
 }
 
-/** What is drawn is weight × factor, at most 1; factors are (layers, heads, keys) of a part. */
+/** The drawn value is weight × factor, at most 1; factors: (layers, heads, keys) of a part. */
 export interface Weighting {
   title: string;
   parts: Partial<Record<Kind, BufferReference>>;
 }
 
-/** Neurons of q and k turn in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1. */
+/** Neurons of q and k rotate in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1. */
 export interface Rotary {
   pairing: "halves" | "neighbours";
   /** null: all of them. */
@@ -144,7 +144,7 @@ export interface Bias {
   form: "dense" | "relative";
 }
 
-/** One layer of a part. `maps`, `q` and `k` all null: not here, the host fetches it. */
+/** One layer of a part. If `maps`, `q` and `k` are all null, the host fetches it. */
 export interface Layer {
   scaling: number;
   mask: Mask;
@@ -166,7 +166,7 @@ export interface Layer {
   pieces?: Piece[];
 }
 
-/** Where positions lie in pictures and in a sound. */
+/** The regions of positions in pictures and in a sound. */
 export interface PlacesHeader {
   kinds: BufferReference;
   rectangles: BufferReference;
@@ -195,7 +195,7 @@ export interface SoundHeader extends BufferReference {
   words: TimedWord[];
 }
 
-/** All arrays have one entry a token. */
+/** All arrays have one entry per token. */
 export interface Tokens {
   text: string[];
   /** 0 CLS, 1 SEP, 2 other special, 3 punctuation, 4 word. */
@@ -305,7 +305,7 @@ export interface PredictionFlow {
   rest: number;
 }
 
-/** What made a predicted token. */
+/** The parts that made a predicted token. */
 export interface PredictionHeader {
   /** The token explained, and the one it is compared with, if any. */
   target: string[];
@@ -339,7 +339,7 @@ export interface Evidence {
   sentence: string;
 }
 
-/** What an atlas knows of one head. */
+/** An atlas's data about one head. */
 export interface HeadPage {
   evidence: Evidence[];
   /** The measure whose examples come first. */
@@ -415,7 +415,7 @@ export interface OtherReading {
   parts: Part[];
 }
 
-/** A stretch of a document, in characters. */
+/** A span of a document, in characters. */
 export interface GroundedSource {
   name: string;
   document: number;
@@ -423,7 +423,7 @@ export interface GroundedSource {
   stop: number;
 }
 
-/** A sentence of the answer, in characters, and what the documents did for it in words. */
+/** A sentence of the answer, in characters, and its verdict in words. */
 export interface GroundedSentence {
   start: number;
   stop: number;
@@ -431,8 +431,8 @@ export interface GroundedSentence {
   gain: number;
   /** With the letters of the documents' words shuffled. */
   by_chance: number;
-  /** With their words in another order. */
-  by_words: number;
+  /** The share of its surprise that their least expected word loses. */
+  least_expected: number;
 }
 
 export interface GroundedHead {
@@ -468,7 +468,7 @@ export interface GroundingHeader {
   together: number | null;
 }
 
-/** What wrote into a query or key; layer and head are those of a head. */
+/** A writer of a query or key; layer and head are a head's. */
 export interface ScoreWriter {
   name: string;
   kind: Kind | null;
@@ -509,7 +509,7 @@ export interface ScoreHeader {
   removed: RemovedWriter[];
 }
 
-/** What a container holds beside its buffers. */
+/** A container's contents beside its buffers. */
 export interface Header {
   version: 1;
   view: string;
@@ -547,13 +547,13 @@ export interface Header {
   buffers: Record<string, BufferEntry>;
 }
 
-/** What a question is answered from. */
+/** A document for a question. */
 export interface GivenDocument {
   text: string;
   title?: string;
 }
 
-/** POST /api/read and /api/tokens. The answer is a container; too long a text: status 413. */
+/** POST /api/read and /api/tokens. The answer is a container; status 413 for too long a text. */
 export interface ReadRequest {
   model: string;
   text: string;
@@ -599,7 +599,7 @@ export interface HeadsOffRequest {
   edits?: string[];
 }
 
-/** POST /api/wanted: how likely an answer is behind the text, with the edits and without. */
+/** POST /api/wanted: the probability of an answer after the text, with and without the edits. */
 export interface WantedRequest extends HeadsOffRequest {
   answer: string;
 }
@@ -635,7 +635,7 @@ export interface CompareRequest {
   other: string;
 }
 
-/** POST /api/atlas/nearest: a query of a reading as a head sees it. */
+/** POST /api/atlas/nearest: a head's query in a reading. */
 export interface NearestRequest {
   id: string;
   kind: Kind;
@@ -644,7 +644,7 @@ export interface NearestRequest {
   query: number;
 }
 
-/** POST /api/writers: who wrote what a head's query asks for, and what a key offers. */
+/** POST /api/writers: the writers of a head's query and of a key. */
 export interface WritersRequest extends NearestRequest {
   /** null: the key that the query looks at most, special tokens and a decoder's first left out. */
   key?: number | null;

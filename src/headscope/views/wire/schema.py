@@ -1,5 +1,4 @@
-"""The header that carries a view to the page, field by field: the one description of it, with
-`reading_schema.py`.
+"""The header of a view's data, field by field: its only description, with `reading_schema.py`.
 
 Views build these objects as plain dictionaries; `web/generate_types.py` writes the page's types
 from them, and a test decodes every view's header by them. A field with a default may be absent.
@@ -68,7 +67,7 @@ class PredictionFlow(Wire, kw_only=True):
 
 
 class PredictionHeader(Wire, kw_only=True):
-    """What made a predicted token."""
+    """The parts that made a predicted token."""
 
     target: list[str]
     """The token explained, and the one it is compared with, if any."""
@@ -103,7 +102,7 @@ class Evidence(Wire, kw_only=True):
 
 
 class HeadPage(Wire, kw_only=True):
-    """What an atlas knows of one head."""
+    """An atlas's data about one head."""
 
     evidence: list[Evidence]
     shown: str
@@ -192,7 +191,7 @@ class OtherReading(Wire, kw_only=True):
 
 
 class GroundedSource(Wire, kw_only=True):
-    """A stretch of a document, in characters."""
+    """A span of a document, in characters."""
 
     name: str
     document: int
@@ -201,7 +200,7 @@ class GroundedSource(Wire, kw_only=True):
 
 
 class GroundedSentence(Wire, kw_only=True):
-    """A sentence of the answer, in characters, and what the documents did for it in words."""
+    """A sentence of the answer, in characters, and its verdict in words."""
 
     start: int
     stop: int
@@ -209,8 +208,8 @@ class GroundedSentence(Wire, kw_only=True):
     gain: float
     by_chance: float
     """With the letters of the documents' words shuffled."""
-    by_words: float
-    """With their words in another order."""
+    least_expected: float
+    """The share of its surprise that their least expected word loses."""
 
 
 class GroundedHead(Wire, kw_only=True):
@@ -247,7 +246,7 @@ class GroundingHeader(Wire, kw_only=True):
 
 
 class ScoreWriter(Wire, kw_only=True):
-    """What wrote into a query or key; layer and head are those of a head."""
+    """A writer of a query or key; layer and head are a head's."""
 
     name: str
     kind: Kind | None
@@ -291,7 +290,7 @@ class ScoreHeader(Wire, kw_only=True):
 
 
 class Header(Wire, kw_only=True):
-    """What a container holds beside its buffers."""
+    """A container's contents beside its buffers."""
 
     version: Literal[1]
     view: str
