@@ -152,7 +152,10 @@ def in_order(models: Sequence[str | Path] | str | Path) -> list[tuple[int, str |
     named = all(numbers)
     steps = [int(found[-1]) for found in numbers] if named else list(range(len(models)))
     if len(set(steps)) != len(steps):
-        raise BadInput("Two checkpoints have the same step; name them by their steps.")
+        raise BadInput(
+            "Two checkpoints have the same step, which is the last number in their names; "
+            "rename them, such as model-1000 and model-2000."
+        )
     return sorted(zip(steps, models, strict=True), key=lambda one: one[0])
 
 

@@ -166,7 +166,7 @@ def _has_heads(scope: Scope) -> Wiring:
     if len(donor.heads) != len(found.stack.layers):  # JetMoe's experts write, Zaya's are mixed
         raise HeadscopeError(
             f"The output projection of {scope.name}'s heads was not found in every layer, so "
-            "their outputs cannot be replaced; patch its weights, mlps or layers."
+            "their outputs cannot be replaced; pass what='weights', 'mlps' or 'layers'."
         )
     return found
 

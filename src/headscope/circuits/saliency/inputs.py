@@ -156,8 +156,8 @@ def _by_attention(
         return {}
     if scope.encoder_decoder:
         raise BadInput(
-            "Rollout and flow need a model with a single stack; this one has an "
-            "encoder and a decoder."
+            "Rollout and flow need a model with a single stack; this one has an encoder and a "
+            "decoder. Choose gradient_input or integrated_gradients."
         )
     reading = scope.read(text, text_pair)
     kind = reading.part().kind

@@ -72,7 +72,10 @@ def position_aware(
 ) -> PositionAware:
     """Look for position-aware neurons in one head, over several texts."""
     if len(texts) < LEAST:
-        raise BadInput(f"Separating position from token needs at least {LEAST} texts.")
+        raise BadInput(
+            f"Give at least {LEAST} texts, not {len(texts)}: fewer cannot show whether a neuron "
+            "depends on the position or on the token."
+        )
     chosen = pattern_named(pattern)
     q, k, places, ids, scores = [], [], [], [], []
     for text in texts:
