@@ -8,28 +8,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import headscope as hs
 from tests.cli_page import commands
+from tests.tiny import tiny_scope
 
 # a sound call of every command; one word of it is then made bad
 SOUND: dict[str, list[str]] = {
-    "ablate": ["{task}", "-o", "o.csv"],
+    "ablate": ["{text}", "--task-kind", "masked", "-o", "o.csv"],
     "atlas": ["{text}", "-o", "o.atlas"],
     "attribute": ["the cat sat on the [MASK]", "-o", "o.csv"],
     "circuits": ["copying", "-o", "o.csv"],
-    "patch": ["{pairs}", "-o", "o.csv"],
+    "patch": ["{pairs}", "-m", "{writer}", "-o", "o.csv"],
     "app": ["--no-browser", "--port", "99999"],
+    "budget": ["{text}", "-m", "{writer}", "-o", "o.csv", "--sink", "1", "--window", "2"],
+    "checkpoints": [*["{model}"] * 2, "--corpus", "{text}", "-o", "o.csv", "--measure", "cls"],
     "compare": ["{model}", "{model}", "{text}", "-o", "o.csv"],
+    "edges": ["{pairs}", "-m", "{writer}", "-o", "o.json", "--steps", "1", "--draws", "1"],
+    "emphasise": ["the cat sat on the", "--span", "cat", "-m", "{writer}"],
     "find": ["{text}", "the", "cat"],
     "finetune": ["{task}", "-o", "folder"],
-    "ground": ["-d", "{text}", "-q", "who sat ?", "-o", "o.csv"],
+    "ground": ["-d", "{text}", "-q", "who", "--answer", "cat", "-m", "{writer}", "-o", "o.csv"],
     "models": [],
-    "patterns": ["{text}", "-o", "o.csv"],
+    "monitor build": [*(f"{{note{n}}}" for n in range(6)), "-o", "o.jsonl"],
+    "monitor fit": ["{labelled}", "-m", "{writer}", "-o", "m.json", "--shuffles", "2"],
+    "monitor score": ["{labelled}", "--monitor", "{monitor}", "-m", "{writer}", "-o", "o.csv"],
+    "patterns": ["{text}", "--segments", "documents", "-o", "o.csv"],
+    "probe alignment": ["{gold}", "-o", "o.csv", "--most-heads", "1"],
+    "probe atoms": ["{reactions}", "-o", "o.csv", "--most-heads", "1"],
+    "probe contacts": ["{proteins}", "-o", "o.csv", "--most-heads", "1"],
     "probe coreference": ["sample", "-o", "o.csv"],
     "probe dependency": ["sample", "-o", "o.csv"],
     "probe features": ["sample", "-o", "o.csv"],
     "probe relations": ["sample", "-o", "o.csv"],
+    "probe speech": ["{empty}", "-o", "o.csv"],
+    "score": ["the cat sat", "--layer", "1", "--head", "0", "-m", "{writer}", "-o", "o.csv"],
     "study": ["vig", "-o", "o.html"],
     "survey": ["{text}", "-o", "o.csv"],
+    "trace": ["the cat sat on the [MASK]"],
     "view": ["the cat sat", "-o", "o.html"],
 }
 COUNTS = ["0", "-1", "many", "1.5"]
@@ -104,8 +119,9 @@ BAD_OPTIONS: dict[str, list[str]] = {
 }
 # where a value that is bad elsewhere is a sound one, or does nothing
 FINE = {
-    ("finetune", "--metric"), ("finetune", "--output"), ("view", "--minimum"),
-    ("app", "--model"), ("app", "--device"), ("ablate", "--split"), ("probe dependency", "--glove"),
+    ("finetune", "--metric"), ("finetune", "--output"), ("view", "--minimum"), ("score", "--query"),
+    ("app", "--model"), ("app", "--device"), ("ablate", "--split"), ("ablate", "--text"),
+    ("ablate", "--text-pair"), ("ablate", "--label"), ("probe dependency", "--glove"),
 }  # fmt: skip
 DATA = ["{empty_file}", "nowhere.txt", "{empty}", "{utf16}", "{latin}", "{gz}", "{xz}", "{bz2}",
         "{tar}", "{parquet}", "{binary}", "{docx}", "", "x" * 5000, "{deep}",
@@ -120,6 +136,10 @@ def files(folder: Path, model: Any) -> dict[str, str]:
         "task": b"text\tlabel\nthe cat\ta\na dog\tb\nthe dog\ta\na cat\tb\n",
         "pairs": b'{"clean": "the cat sat", "corrupted": "the dog sat", "answer": "mat"}',
         "empty_file": b"",
+        "gold": b"the cat sat ||| a dog ran ||| 0-0 1-1 2-2\n" * 8,
+        "reactions": b"[CH3:1][OH:2].[CH4:5]>>[CH3:1][O:2]C\n" * 8,
+        "proteins": b'{"sequence": "acdefghiklmnop", "contacts": [[0, 9], [2, 11]]}\n' * 8,
+        **{f"note{n}": f"Town {n} has a river. It has {n} bridges.".encode() for n in range(6)},
         "utf16": text.encode("utf-16"),
         "latin": "café\nnaïve\n".encode("latin-1"),
         "gz": gzip.compress(text.encode())[:-9],
@@ -131,8 +151,8 @@ def files(folder: Path, model: Any) -> dict[str, str]:
         "docx": b"PK\x03\x04" + bytes(99),
         "deep": b"[" * 50_000,
     }
-    endings = {"task": ".tsv", "pairs": ".jsonl", "gz": ".txt.gz", "xz": ".txt.xz",
-               "bz2": ".txt.bz2", "tar": ".tar", "parquet": ".parquet",
+    endings = {"task": ".tsv", "pairs": ".jsonl", "proteins": ".jsonl", "gz": ".txt.gz",
+               "xz": ".txt.xz", "bz2": ".txt.bz2", "tar": ".tar", "parquet": ".parquet",
                "docx": ".docx", "deep": ".jsonl"}  # fmt: skip
     made: dict[str, str] = {}
     for name, content in contents.items():
@@ -145,6 +165,14 @@ def files(folder: Path, model: Any) -> dict[str, str]:
     for name in ("model", "no_weights", "half"):
         model.model.save_pretrained(folder / name)
         model.tokenizer.save_pretrained(folder / name)
+    decoder = tiny_scope("GPT2LMHeadModel")
+    decoder.model.save_pretrained(folder / "writer")
+    decoder.tokenizer.save_pretrained(folder / "writer")
+    made |= {name: str(folder / name) for name in ("writer", "labelled.jsonl", "monitor.json")}
+    made["labelled"], made["monitor"] = made.pop("labelled.jsonl"), made.pop("monitor.json")
+    labelled = hs.monitor.injected([contents[f"note{n}"].decode() for n in range(6)])
+    hs.monitor.save_labelled(labelled, made["labelled"])
+    hs.monitor.fit(decoder, labelled, shuffles=1, progress=False).save(made["monitor"])
     (folder / "no_weights" / "model.safetensors").unlink()
     weights = folder / "half" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -168,7 +196,7 @@ def command_lines() -> Iterator[list[str]]:
             if option is None or (name, option) in FINE:
                 continue
             for bad in BAD_OPTIONS.get(option, ()):
-                if (name, bad) == ("live", "."):  # a folder is what it writes
+                if name == "live" and bad in (".", ""):  # a folder is what it writes
                     continue
                 sound = [*sound_words]
                 if option == "--output" and "-o" in sound:

@@ -21,7 +21,8 @@ from tests.contracts.bad_python import _functions
 
 ODD_WORDS = [
     "", "0", "-1", "1", "2", "9" * 21, "nan", "1e9", "²", "None", "\x01", "\udcff", "a" * 300, "-",
-    "[]", "{text}", "{binary}", "{empty}", "../..", "all", "0-1", "0:2",
+    "[]", "{text}", "{binary}", "{empty}", "../..", "all", "0-1", "0:2", "3", "0.5", "the", "mean",
+    "entropy", "decoder", "zero", "norm", "heads", "o.csv", "o.svg", "o.json", "p.html", "0,1",
 ]  # fmt: skip
 # these would run for minutes, or never end
 NOT_RUN = ("study", "app", "doctor", "finetune")

@@ -6,8 +6,10 @@ Those of ablations and patching are in tests/tasks/test_calibration.py.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import ndtri
@@ -15,12 +17,15 @@ from scipy.special import ndtri
 import headscope as hs
 from headscope.atlas.collecting.counts import Counts
 from headscope.atlas.profiles import _columns, _query_tokens
+from headscope.budgets.result import rise
 from headscope.checkpoints.change import change_point
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
 from headscope.grounding.monitors.fit import auroc_interval
 from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
+from headscope.probes.cases import against_baseline
+from headscope.roles.find import find_heads
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
 from headscope.statistics.significance import (
@@ -90,6 +95,34 @@ def relation_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     )
     p = result.heads["p"].to_numpy(float)
     return np.where(np.isnan(p), np.nan, p < 0.05)
+
+
+def linked_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Links from anywhere to anywhere in texts that were drawn word by word."""
+    documents: list[dict[str, Any]] = []
+    for _ in range(n):
+        words = chance.choice(WORDS, 12)
+        starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+        spans = [[int(at), int(at) + len(word)] for at, word in zip(starts, words, strict=False)]
+        order = chance.permutation(12)
+        pairs = [[spans[order[at]], spans[order[11 - at]]] for at in range(3)]
+        documents.append({"text": " ".join(words), "pairs": pairs})
+    found = find_heads(tiny_scope("BertModel"), documents, most_heads=1, seed=trial, progress=False)
+    p = found.table.loc[found.table["p"].notna(), "p"].to_numpy(float)
+    return p < 0.05 if len(p) else np.full(1, np.nan)
+
+
+def case_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """A head and a baseline that are right as often, in sentences of one to eight cases."""
+    groups: list[pd.DataFrame] = []
+    for _ in range(WIDTH):
+        counts = chance.integers(1, 9, n)
+        unit, level = np.repeat(np.arange(n), counts), np.repeat(chance.beta(3, 2, n), counts)
+        right, baseline = chance.random((2, len(unit))) < level
+        groups.append(pd.DataFrame({"u": unit, "right": right, "baseline_right": baseline}))
+    found = against_baseline(groups, "u", trial)
+    missed = (found["above_low"] > 0) | (found["above_high"] < 0) | (found["p"] < 0.05)
+    return np.where(found["p"].isna(), np.nan, missed)
 
 
 def cluster_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
@@ -176,6 +209,19 @@ def agreement_interval(true: float):
     return missed
 
 
+def budget_interval(alike: bool):
+    """Whether the interval of a rise of the loss misses 0, in texts of one length or of many."""
+
+    def missed(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        count = np.full(n, 50.0) if alike else np.minimum((chance.pareto(1.2, n) + 1) * 9, 900)
+        before = np.stack([chance.gamma(4, 1, n) * count, count], 1)
+        after = before + np.stack([chance.normal(0, 0.05, n) * count, np.zeros(n)], 1)
+        _, low, high = rise(before, after)
+        return np.array([np.nan if np.isnan(low) else low > 0 or high < 0])
+
+    return missed
+
+
 def change_interval(size: float):
     """Whether the interval of a change point misses the step at which a level rose."""
 
@@ -209,6 +255,8 @@ def subsets_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndar
 NULLS = {
     "interval of random subsets": (subsets_interval, 20),
     "interval of a mean gain": (mean_of_few_interval, TRIALS),
+    "interval of a budget": (budget_interval(True), 2000),
+    "interval of a budget, uneven": (budget_interval(False), 2000),
     "interval of an AUROC, .5": (monitor_interval(0.5), 200),
     "interval of an AUROC, .9": (monitor_interval(0.9), 200),
     "interval of an agreement, 0": (agreement_interval(0.0), 400),
@@ -220,6 +268,8 @@ NULLS = {
     "interval of a probe, .95": (probe_interval(0.95), TRIALS),
     "p of a pattern": (pattern_p, TRIALS),
     "p of a relation": (relation_p, 20),
+    "p of links": (linked_p, 20),
+    "p and interval of cases": (case_p, TRIALS),
     "p of clusters": (cluster_p, 200),
     "p of a profile, apart": (profile_p("apart"), 200),
     "p of a profile, by topic": (profile_p("by topic"), 200),
@@ -235,18 +285,18 @@ def test_planted_nulls_raise_no_more_false_alarms_than_nominal(name, capsys):
     lines: list[str] = []
     wrong: list[str] = []
     for n in SIZES:
-        if name == "p of a relation" and n > 30:
+        if name in ("p of a relation", "p of links") and n > 30:
             continue  # a second per text
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewUnits)
             seeds = [(np.random.default_rng([trial, n]), trial) for trial in range(trials)]
             alarms = np.stack([one(n, chance, trial) for chance, trial in seeds])
         if np.isnan(alarms).all():
-            lines.append(f"{name:25} n={n:3}  refused")
+            lines.append(f"{name:28} n={n:3}  refused")
             continue
         share = np.nanmean(alarms)
         slack = max(3 * np.nanmean(alarms, axis=1).std() / np.sqrt(trials), 0.015)
-        lines.append(f"{name:25} n={n:3}  false alarms {share:.3f}")
+        lines.append(f"{name:28} n={n:3}  false alarms {share:.3f}")
         if share > 0.05 + slack or (name != "p of clusters" and n < FEWEST):
             wrong.append(lines[-1])
     with capsys.disabled():

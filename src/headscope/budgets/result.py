@@ -231,14 +231,17 @@ def budget_of(
 def rise(before: Floats, after: Floats) -> tuple[float, float, float]:
     """The rise of a token's loss, with its 95 % interval over texts.
 
-    Each text has a row: its summed loss and its number of tokens.
+    Each text has a row: its summed loss and its number of tokens. A long text weighs more, so
+    there are fewer effective texts, 1 / Σ share², than texts; residuals are those
+    of the other texts (HC3).
     """
-    count = before[:, 1]
-    whole = float((after[:, 0] - before[:, 0]).sum() / count.sum())
-    each = (after[:, 0] - before[:, 0]) / count
-    if len(each) < FEWEST:
+    more, share = after[:, 0] - before[:, 0], before[:, 1] / before[:, 1].sum()
+    whole = float(more.sum() / before[:, 1].sum())
+    if len(more) < FEWEST:
         return whole, float("nan"), float("nan")
-    reach = float(stats.t.ppf(0.975, len(each) - 1) * each.std(ddof=1) / np.sqrt(len(each)))
+    left = more / before[:, 1].sum() - whole * share
+    error = np.sqrt(((left / (1 - share)) ** 2).sum())
+    reach = float(stats.t.ppf(0.975, 1 / (share**2).sum() - 1) * error)
     return whole, whole - reach, whole + reach
 
 

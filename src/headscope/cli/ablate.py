@@ -72,7 +72,7 @@ def ablate(
     check_output(output, (".csv", ".parquet"), "An ablation")
     check_figure(map_file)
     check_name(task_data)
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_size=batch_size)
+    check_numbers(limit=limit, max_tokens=max_tokens, batch_size=batch_size)
     chosen = _parts(what)
     from headscope.tasks.files import read_task
 

@@ -65,7 +65,7 @@ def atlas(
       headscope atlas sample --segments pairs -m bert-base-uncased -o bert.atlas
     """
     check_output(output, (".atlas", ".zip"), "The atlas")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile,
+    check_numbers(limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile,
                   workers=workers or 1)  # fmt: skip
     check_data(corpus)
     from headscope.atlas.make import atlas as make

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.cli.shared import options
-from headscope.cli.shared.checks import check_numbers, check_output
+from headscope.cli.shared.checks import check_output
 from headscope.cli.shared.console import open_scope, out, say_written, tested
 from headscope.errors import BadInput
 
@@ -67,7 +67,6 @@ def attribute(
 
       headscope attribute prompts.csv -m gpt2 -o heads.csv
     """
-    check_numbers(seed=seed)
     if output is not None:
         check_output(output, ENDINGS, "An attribution")
     from headscope.circuits.logits.attribute import attribute as run

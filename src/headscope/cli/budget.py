@@ -61,7 +61,7 @@ def budget(
 
       headscope budget corpus.txt -m my-model -o budget.parquet --heads heads.json
     """
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, window=window, needles=needles)
+    check_numbers(limit=limit, max_tokens=max_tokens, window=window, needles=needles)
     if sink < 0 or draws < 0 or not tolerance >= 0:
         raise BadInput("--sink, --draws and --tolerance are 0 or more.")
     check_data(corpus)

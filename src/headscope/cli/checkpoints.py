@@ -58,7 +58,7 @@ def checkpoints(
 
       headscope checkpoints name@step100 name@step200 -o steps.parquet --page steps.html
     """
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    check_numbers(limit=limit, max_tokens=max_tokens)
     check_data(corpus)
     check_output(output, (".parquet", ".csv"), "A series")
     check_figure(figure)
@@ -70,15 +70,16 @@ def checkpoints(
         models[0] if len(models) == 1 else models, corpus, max_tokens=max_tokens, limit=limit,
         output=output, restart=restart, seed=seed,
     )  # fmt: skip
+    say_written(output)  # a measure that these models lack ends the command below
+    changes = found.changes(measure, seed=seed)
     out.print(f"{measure}: heads that changed most", highlight=False)
-    show_table(found.changes(measure, seed=seed).head(SHOWN))
+    show_table(changes.head(SHOWN))
     appeared = found.appears()
     if len(appeared):
         out.print("labels of the last checkpoint, from the step on which they stay")
         show_table(appeared.head(SHOWN))
     if figure is not None:
         draw(found.plot(measure), figure)
-    say_written(output)
     if page is not None:
         _write_page(found, page, measure, beside, corpus)
         say_written(page)

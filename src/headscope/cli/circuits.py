@@ -54,7 +54,7 @@ def circuits(
 
       headscope circuits rare_word --texts corpus.txt --limit 50 -o rare.csv
     """
-    check_numbers(seed=seed, limit=limit)
+    check_numbers(limit=limit)
     check_data(texts)
     check_output(output, (".parquet", ".csv"), "A score of heads")
     check_figure(map_file)

@@ -57,7 +57,7 @@ def emphasise(
 
       headscope emphasise --examples tasks.jsonl -m MODEL -o heads.parquet
     """
-    check_numbers(seed=seed, limit=limit, best=best)
+    check_numbers(limit=limit, best=best)
     check_data(examples)
     if output is not None:
         check_output(output, (".parquet", ".csv"), "A choice of heads")

@@ -57,7 +57,7 @@ def find(
     """
     if output is not None:
         check_output(output, (".csv", ".parquet"), "The table")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top)
+    check_numbers(limit=limit, max_tokens=max_tokens, top=top)
     check_data(corpus)
     from headscope.atlas.find import find_heads
 

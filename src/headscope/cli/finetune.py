@@ -61,7 +61,7 @@ def finetune(
 
     check_folder(output)
     check_name(task_data)
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    check_numbers(limit=limit, max_tokens=max_tokens)
     length = max_tokens or 128
     columns = {"text": text, "text_pair": text_pair, "label": label, "metric": metric}
     task = read_task(task_data, split="train", **columns).first(limit).sample(sample, seed)

@@ -88,7 +88,7 @@ def ground(
     texts = [*(document or ()), *(files or ())]
     counts = {"passes": passes, "exact": exact}
     given = {name: count for name, count in counts.items() if count is not None}
-    check_numbers(seed=seed, limit=limit, max_new_tokens=max_new_tokens, **given)
+    check_numbers(limit=limit, max_new_tokens=max_new_tokens, **given)
     check_texts(messages, log, *texts)
     if output is not None:
         check_output(output, ENDINGS if log is None else (".parquet", ".csv"), "A grounding")

@@ -46,7 +46,7 @@ def build(
 
       headscope monitor build notes/*.md --what injected -o labelled.jsonl
     """
-    check_numbers(seed=seed, others=others)
+    check_numbers(others=others)
     check_data(*documents)
     check_output(output, (".jsonl",), "Labelled examples")
     from headscope.grounding.monitors import labelled
@@ -83,7 +83,7 @@ def fit(
 
       headscope monitor fit labelled.jsonl -m MODEL -o monitor.json
     """
-    check_numbers(seed=seed, limit=limit, heads=heads, shuffles=shuffles)
+    check_numbers(limit=limit, heads=heads, shuffles=shuffles)
     check_data(labelled)
     check_output(output, (".json",), "A monitor")
     from headscope.grounding.monitors.fit import fit as run

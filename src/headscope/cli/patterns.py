@@ -65,7 +65,7 @@ def patterns(
       headscope patterns corpus.txt --model bert-base-uncased --kinds -o kinds.csv
     """  # fmt: skip
     check_output(output, (".csv", ".parquet"), "The table")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    check_numbers(limit=limit, max_tokens=max_tokens)
     check_data(corpus)
     if corpus == "-" and predictive:
         raise BadInput(

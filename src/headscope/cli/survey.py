@@ -84,7 +84,7 @@ def survey(
     if corpus is None or output is None:
         raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
     check_output(output, (".parquet", ".csv"), "A survey")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_tokens=batch_tokens or 1,
+    check_numbers(limit=limit, max_tokens=max_tokens, batch_tokens=batch_tokens or 1,
                   workers=workers or 1, stride=stride or 1)  # fmt: skip
     if interval is not None and not 0 < interval < 1:
         raise BadInput(f"An interval is a share between 0 and 1, such as 0.95, not {interval}.")

@@ -47,9 +47,7 @@ def alignment(
 
       headscope probe alignment gold.txt --model opus-mt-en-de -o heads.csv --map heads.svg
     """
-    found_heads.check(
-        data, output, map_file, drawings, heads_file, limit, max_tokens, seed, most_heads
-    )
+    found_heads.check(data, output, map_file, drawings, heads_file, limit, max_tokens, most_heads)
     check_data(target, links)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope import probe

@@ -38,9 +38,7 @@ def atoms(
 
       headscope probe atoms mapped.smi --model rxnmapper -o heads.csv --drawings atoms
     """
-    found_heads.check(
-        data, output, map_file, drawings, heads_file, limit, max_tokens, seed, most_heads
-    )
+    found_heads.check(data, output, map_file, drawings, heads_file, limit, max_tokens, most_heads)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope import probe
 

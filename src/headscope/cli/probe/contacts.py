@@ -42,9 +42,7 @@ def contacts(
 
       headscope probe contacts proteins.jsonl --model esm2 -o heads.csv --drawings contacts
     """
-    found_heads.check(
-        data, output, map_file, drawings, heads_file, limit, max_tokens, seed, most_heads
-    )
+    found_heads.check(data, output, map_file, drawings, heads_file, limit, max_tokens, most_heads)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope import probe
 

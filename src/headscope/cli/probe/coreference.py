@@ -49,8 +49,7 @@ def coreference(
 
       headscope probe coreference ontogum.tar.xz -o coreference.csv --map coreference.svg
     """
-    shared.check(data, table=output, map_file=map_file, limit=limit, max_tokens=max_tokens,
-                 seed=seed)  # fmt: skip
+    shared.check(data, table=output, map_file=map_file, limit=limit, max_tokens=max_tokens)
     chosen: dict[str, Any] = {
         "windows": windows,
         "mode": mode,

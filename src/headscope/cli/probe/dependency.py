@@ -72,7 +72,7 @@ def dependency(
       headscope probe dependency dev.conllu --test test.conllu --train train.conllu -o heads.csv
     """
     shared.check(data, test, train, table=output, map_file=map_file, drawings=drawings,
-                 limit=limit, max_tokens=max_tokens, seed=seed)  # fmt: skip
+                 limit=limit, max_tokens=max_tokens)  # fmt: skip
     check_numbers(minimum=minimum)
     chosen: dict[str, Any] = {
         "mode": mode,

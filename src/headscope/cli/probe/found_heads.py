@@ -30,12 +30,11 @@ def check(
     heads_file: Path | None,
     limit: int | None,
     max_tokens: int | None,
-    seed: int,
     most_heads: int,
 ) -> None:
     """Check all that can be checked before a model is opened."""
     shared.check(data, table=output, map_file=map_file, drawings=drawings, limit=limit,
-                 max_tokens=max_tokens, seed=seed)  # fmt: skip
+                 max_tokens=max_tokens)  # fmt: skip
     check_numbers(most_heads=most_heads)
     if heads_file is not None:
         check_output(heads_file, (".json",), "A list of heads")

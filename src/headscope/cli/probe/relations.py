@@ -43,7 +43,7 @@ def relations(
       headscope probe relations framenet.jsonl -o relations.csv --map relations.svg
     """
     shared.check(data, table=output, map_file=map_file, drawings=drawings, limit=limit,
-                 max_tokens=max_tokens, seed=seed)  # fmt: skip
+                 max_tokens=max_tokens)  # fmt: skip
     check_numbers(shuffles=shuffles)
     from headscope.corpus.relations.corpus import Relations
 

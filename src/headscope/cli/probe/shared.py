@@ -43,13 +43,12 @@ def check(
     drawings: Path | None = None,
     limit: int | None = None,
     max_tokens: int | None = None,
-    seed: int = 0,
 ) -> None:
     """Check all that probes can check before a model is opened."""
     check_output(table, TABLES, "A table")
     check_figure(map_file)
     check_folder(drawings)
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    check_numbers(limit=limit, max_tokens=max_tokens)
     check_data(*data)
 
 

@@ -37,7 +37,7 @@ def speech(
 
       headscope probe speech clips --model whisper-tiny -o heads.csv --heads-file heads.json
     """
-    found_heads.check(data, output, map_file, drawings, heads_file, limit, None, seed, most_heads)
+    found_heads.check(data, output, map_file, drawings, heads_file, limit, None, most_heads)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope import probe
 

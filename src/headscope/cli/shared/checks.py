@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from headscope.arguments import need_seed
 from headscope.errors import BadInput
 
 
@@ -74,10 +73,9 @@ def check_name(path: str | Path) -> None:
 
 
 def check_numbers(
-    *, seed: int = 0, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
+    *, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
 ) -> None:
     """Check the numbers of the shared options and other counts."""
-    need_seed(seed)
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")
     if max_tokens is not None and max_tokens < 8:

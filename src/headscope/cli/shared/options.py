@@ -8,6 +8,14 @@ from typing import Annotated, Literal
 import typer
 from typer.models import OptionInfo
 
+from headscope.arguments import need_seed
+
+
+def _seed(given: int) -> int:
+    need_seed(given)
+    return given
+
+
 Model = Annotated[
     str | None,
     typer.Option(
@@ -53,7 +61,10 @@ Sample = Annotated[
     int | None, typer.Option("--sample", help="Draw so many examples at random (see --seed).")
 ]
 Field = Annotated[str, typer.Option("--field", help="The column or key that holds the text.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn at random.")]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", help="Of everything that is drawn at random.", callback=_seed),
+]
 Restart = Annotated[bool, typer.Option("--restart", help="Start over instead of resuming.")]
 MapFile = Annotated[Path | None, typer.Option("--map", help="A map as .svg, .png or .pdf.")]
 TaskData = Annotated[
