@@ -29,6 +29,6 @@ def render(
 
 
 def digest(text: str) -> str:
-    """By which a Content-Security-Policy knows a script or a style."""
+    """The hash of a script or a style for a Content-Security-Policy."""
     found = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(found).decode('ascii')}'"

@@ -1,7 +1,7 @@
 """A view, or several, as one complete HTML page: no network, opens from disk, strict policy.
 
-Header and buffers stand in data blocks that no browser runs; the one script that may run is known
-to the policy by its hash. A token is data on the whole way, whatever it spells.
+Header and buffers are in data blocks that browsers do not run; the policy allows only one script,
+by its hash. Tokens are always data, never markup.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ noscript{display:block;padding:16px}"""
 def page(
     views: ViewData | Sequence[ViewData], title: str | None = None, tour: Sequence[Step] = ()
 ) -> str:
-    """The page as text; a tour walks the states of its views."""
+    """The page as text; a tour steps through states of its views."""
     shown = [views] if isinstance(views, ViewData) else list(views)
     name = title or str(shown[0].header.get("caption") or "headscope")
     script = bundle(*needed(shown))
@@ -55,7 +55,7 @@ def page(
 
 
 def needed(views: Iterable[ViewData]) -> tuple[str, ...]:
-    """The further scripts that hold a view these open on or offer (`BUNDLE` of its file)."""
+    """The further scripts for the views that these data open or offer (`BUNDLE` of a view)."""
     names: set[str] = set()
     for view in views:
         names |= {view.header["view"], *view.header.get("views", [])}
