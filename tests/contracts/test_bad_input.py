@@ -70,3 +70,25 @@ def test_a_pipe_that_would_be_read_twice_is_refused(capsys):
 
     assert cli.run(["patterns", "-", "--predictive", "4"]) == 2
     assert "save the corpus to a file" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_corpus_that_every_checkpoint_would_read_is_refused_where_it_can_be_read_once(made):
+    once = (text for text in ("the cat sat .", "a dog ran ."))
+    with pytest.raises(hs.HeadscopeError, match="can be read only once"):
+        hs.over_checkpoints([made["model"]] * 2, once, progress=False)
+
+
+@pytest.mark.parametrize("name", ["monitor fit", "monitor score", "ground"])
+def test_a_log_that_is_no_text_is_refused(name, made, place, capsys):
+    words = [*name.split(), *bad_calls.SOUND[name]]
+    words = ["ground", "--log", "{binary}", "-o", "o.csv"] if name == "ground" else words
+    given = ["{binary}" if word == "{labelled}" else word for word in words]
+    assert cli.run([word.format(**made) for word in given]) == 2
+    assert "binary.txt" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["edges", "patch", "probe atoms"])
+def test_a_seed_is_checked_where_the_option_is(name, made, place, capsys):
+    words = [*name.split(), *bad_calls.SOUND[name], "--seed=-1"]
+    assert cli.run([word.format(**made) for word in words]) == 2
+    assert "A seed is a whole number from 0" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from headscope.checkpoints.files import digest, local
 from headscope.checkpoints.result import OverCheckpoints
 from headscope.circuits.weights.composition import composition
 from headscope.circuits.weights.top_tokens import copying
-from headscope.corpus.identity import corpus_identity
+from headscope.corpus.identity import corpus_identity, reads_once
 from headscope.errors import BadInput
 from headscope.files import check_table
 from headscope.patterns.as_statistics import pattern_measures
@@ -89,6 +89,11 @@ def over_checkpoints(
     wrong = [one for one in circuits if one not in get_args(Circuit)]
     if wrong:
         raise BadInput(f"circuits= lists any of {', '.join(get_args(Circuit))}, not {wrong[0]!r}.")
+    if reads_once(corpus):
+        raise BadInput(
+            "Every checkpoint reads the corpus, and this one can be read only once; save it to a "
+            "file, or pass a list."
+        )
     series = in_order(models)
     identity = {
         "models": [str(one) for _, one in series],

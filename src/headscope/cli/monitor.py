@@ -122,11 +122,12 @@ def score(
     check_output(output, (".csv", ".parquet"), "A table of scores")
     import pandas as pd
 
+    from headscope.corpus.open_text import filled_lines
     from headscope.files import write_table
     from headscope.grounding.monitors.monitor import Monitor
 
     found = Monitor.load(monitor)
-    lines = [line for line in log.read_text("utf-8").splitlines() if line.strip()][:limit]
+    lines = filled_lines(log)[:limit]
     if not lines:
         raise BadInput(f"{log} is empty; it needs a conversation on each line.")
     scope = open_scope(model, device, dtype, trust_remote_code)

@@ -184,6 +184,12 @@ def open_lines(path: Path | str, newline: str | None = None) -> Generator[Lines]
         yield lines
 
 
+def filled_lines(path: Path | str) -> list[str]:
+    """The lines of a small file that hold more than blanks."""
+    with open_lines(path) as lines:
+        return [line for line in lines if line.strip()]
+
+
 @contextlib.contextmanager
 def open_part(path: Path | str, name: str, start: int, end: int) -> Generator[Lines]:
     """The lines between two positions of an uncompressed file."""

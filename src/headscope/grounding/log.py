@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_count, need_path, need_scope
+from headscope.corpus.open_text import filled_lines
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table, write_table
 from headscope.grounding.ground import ground
@@ -97,7 +98,7 @@ def _state(requests: int, rows: list[dict[str, Any]]) -> State:
 def _requests(path: Path) -> list[str]:
     if not path.is_file():
         raise BadInput(f"There is no file {path}; give a log of requests as .jsonl.")
-    lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    lines = filled_lines(path)
     if not lines:
         raise BadInput(f"{path} is empty; it needs a request on each line.")
     return lines

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.arguments import need_path
+from headscope.corpus.open_text import filled_lines
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.grounding.requests import request_of
@@ -56,8 +57,8 @@ def labelled_of(given: Given, limit: int | None = None) -> list[Labelled]:
         path = need_path(given)
         if not path.is_file():
             raise BadInput(f"There is no file {path}; give labelled conversations as .jsonl.")
-        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
-        rows: list[Any] = [_object(line, number) for number, line in enumerate(lines, 1)]
+        lines = enumerate(filled_lines(path), 1)
+        rows: list[Any] = [_object(line, number) for number, line in lines]
     else:
         rows = list(given)
     return [_labelled(one, number) for number, one in enumerate(rows[:limit], 1)]
