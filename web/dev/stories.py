@@ -123,9 +123,9 @@ def main(wanted: list[str]) -> None:
     global LONG
     scopes = {"bundled": hs.load()}
     if not wanted or {"two-models"} & set(wanted):
-        scopes["minilm"] = hs.load(weights("minilm"))
+        scopes["minilm"] = hs.load(weights("minilm"), name="MiniLM")
     if not wanted or {"why-a-word", "a-long-text"} & set(wanted):
-        scopes["smollm2"] = hs.load(weights("smollm2"))
+        scopes["smollm2"] = hs.load(weights("smollm2"), name="SmolLM2-135M")
         LONG = text_of(scopes["smollm2"], 2000)
     names = [name for name in scopes if name != "bundled"]
     models = Models(["bundled", *names], scopes=scopes)
