@@ -90,14 +90,15 @@ def sound_names() -> dict[str, Any]:
     """Those of the entries with sound; whisper is None where it was not unpacked."""
     from examples.sound_picture import SENTENCE
 
+    from headscope.studies.whisper.ctranslate import ctranslate_whisper
     from tests.reading.media.espeak import spoken
-    from tests.reading.media.packaged_whisper import FOLDER as HERE
-    from tests.reading.media.packaged_whisper import packaged_whisper
 
-    if not HERE.is_dir():
+    here = Path(sys.prefix) / "data" / "whisper-base"
+
+    if not here.is_dir():
         return {"whisper": None}
     recording = spoken(SENTENCE)[0]
-    return {"whisper": packaged_whisper(), "recording": recording, "spoken": f" {SENTENCE}"}
+    return {"whisper": ctranslate_whisper(here), "recording": recording, "spoken": f" {SENTENCE}"}
 
 
 def make(wanted: list[Entry]) -> list[Entry]:

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import headscope as hs
+from headscope.studies.whisper.ctranslate import ctranslate_whisper
 from tests.reading.media.espeak import spoken
-from tests.reading.media.packaged_whisper import packaged_whisper
 
+WHISPER = Path(sys.prefix) / "data" / "whisper-base"
 SENTENCE = (
     "My neighbour keeps eleven chickens behind an old wooden fence and sells eggs every Saturday"
 )
@@ -19,7 +20,7 @@ SENTENCE = (
 
 def main(folder: Path) -> None:
     sound, _ = spoken(SENTENCE)
-    reading = packaged_whisper().read(f" {SENTENCE}", audio=sound)
+    reading = ctranslate_whisper(WHISPER).read(f" {SENTENCE}", audio=sound)
     at = next(
         place for place, text in enumerate(reading.part("cross").query.labels) if "chick" in text
     )

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from math import isqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,15 +89,16 @@ def pictures(tokens: int) -> Iterator[Read]:
 
 def sounds(tokens: int) -> Iterator[Read]:
     """Frames in such numbers by a model with random weights, and once what Whisper hears."""
+    from headscope.studies.whisper.ctranslate import ctranslate_whisper
     from tests.reading.media.espeak import spoken
-    from tests.reading.media.packaged_whisper import FOLDER, packaged_whisper
     from tests.reading.media.vision_models import wav2vec2
 
     samples = np.resize(tones().astype(np.float32), (tokens + 1) * 320)  # 20 ms a frame
     reading = wav2vec2().read(audio=Sound(samples, RATE))
     yield f"{len(reading.tokens):,} frames", reading
-    if tokens == LENGTHS[0] and FOLDER.is_dir():
-        yield "Whisper", packaged_whisper().read(f" {SPOKEN}", audio=spoken(SPOKEN)[0])
+    folder = Path(sys.prefix) / "data" / "whisper-base"
+    if tokens == LENGTHS[0] and folder.is_dir():
+        yield "Whisper", ctranslate_whisper(folder).read(f" {SPOKEN}", audio=spoken(SPOKEN)[0])
 
 
 def atlases(tokens: int) -> Iterator[Read]:
