@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 import headscope as hs
 from headscope.edits.live import effect
 from headscope.surfaces.app.writing import begin, described, go_on
+from headscope.surfaces.tour import read_tour
 from headscope.views.shared.numbers import summary
 from headscope.views.wire.part import tokens_header
 from tests.browser.live import Answered, ask, asked_json, generated
@@ -173,6 +175,28 @@ SHORT_OF_MEMORY = """() => {
       ? Promise.resolve(Response.json({ error: "not enough memory" }, { status: 500 }))
       : asked(path, init);
 }"""
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+def test_the_tour_is_walked_by_keys_and_no_row_is_under_the_caption(chromium, file, size):
+    page = opened(chromium, file.as_uri())
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    page.locator("[data-control=tour]").click()
+    page.locator("[data-control=tour-show]").click()
+    steps = read_tour("bundled")
+    for number, step in enumerate(steps):
+        caption = page.locator("[data-present]")
+        caption.get_by_text(step.text).wait_for()
+        page.wait_for_url(f"**step={number}&**")
+        page.locator(".app-main[data-state=ready]").wait_for()
+        if "view=head" in step.address:
+            expect(page.locator("[data-side=key][data-unit]").last).to_be_in_viewport(ratio=0.9)
+        if "off=" in step.address:  # what the caption says of the guess
+            page.get_by_text("cat 47 → 26 % · dog 26 → 34 %").wait_for()
+        page.keyboard.press("PageDown")
+    page.keyboard.press("PageUp")
+    page.get_by_text(steps[-2].text).wait_for()
+    page.close()
 
 
 @pytest.mark.parametrize("view", ["model", "neuron", "matrix", "text", "head"])

@@ -8,7 +8,9 @@ is the edit that the app and `scope.without` make by default (mode "uniform").
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
+import warnings
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,12 +211,26 @@ def example(scope: Scope, tokens: int = 7) -> dict[str, Tensor]:
     }
 
 
+@contextlib.contextmanager
+def _quiet_exporter() -> Generator[None]:
+    """Without the exporter's words about packages and axes that the graph does not use."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def write_graph(graph: Graph, scope: Scope, path: Path) -> None:
     """Write the model in single precision as ONNX."""
     given = example(scope)
     tokens, asked = torch.export.Dim("tokens", min=1), torch.export.Dim("asked", min=1)
     sizes = {"ids": {1: tokens}, "types": {1: tokens}, "positions": {0: asked}}
-    with torch.no_grad(), _run_by_us(scope.model):
+    with torch.no_grad(), _run_by_us(scope.model), _quiet_exporter():
         program = torch.onnx.export(
             graph,
             tuple(given[name] for name in graph.inputs),

@@ -43,7 +43,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
       <WriteButton session={session} />
       {!engine && <Against session={session} />}
       <Examples session={session} />
-      <button class="icon" data-control="tour" aria-expanded={session.tourOpen} title="Saved states: save, show and share them" onClick={() => (session.tourOpen = !session.tourOpen)}>tour</button>
+      <button class="icon" data-control="tour" aria-expanded={session.tourOpen} title="A tour of saved states: start it, save your own, share them" onClick={() => (session.tourOpen = !session.tourOpen)}>tour</button>
       {!engine && <AtlasButton session={session} />}
       <span class="spring" />
       <Theme session={session} />

@@ -1,12 +1,13 @@
 /** Present mode: the picture alone, a caption for the back row, and the steps of a tour. */
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useInstrument } from "../parts";
 import type { Instrument } from "../../../instrument/instrument";
 import type { Session } from "../session";
 
 export function Present({ session }: { session: Session }): JSX.Element {
   const { step, mounted, tour } = session;
+  const caption = useRef<HTMLElement>(null);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const by = { PageDown: 1, PageUp: -1 }[event.key];
@@ -21,14 +22,16 @@ export function Present({ session }: { session: Session }): JSX.Element {
     if (!mounted) return;
     mounted.notice.alone = true;
     mounted.options.leaving = () => fade(mounted.stage);
+    mounted.options.below = () => caption.current?.offsetHeight ?? 0;
     return () => {
       mounted.notice.alone = false;
       delete mounted.options.leaving;
+      delete mounted.options.below;
     };
   }, [mounted]);
   const at = step !== null ? tour[step] : undefined;
   return (
-    <section class="present-caption" data-present aria-live="polite">
+    <section ref={caption} class="present-caption" data-present aria-live="polite">
       <p>{at ? <><b>{at.title}</b> {at.text}</> : mounted && <Shown instrument={mounted} />}</p>
       {tour.length > 0 && (
         <>

@@ -1,4 +1,4 @@
-/** The list of saved states: save the one on screen, put them in order, show them, share them. */
+/** The list of saved states: show them, put them in order, save the one on screen, share them. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Step } from "../../../state/tour";
@@ -40,11 +40,9 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
     setSaid("Link copied; it opens these states.");
   };
   return (
-    <aside class="tour-panel" aria-label="Saved states" data-tour>
-      <h2>Saved states <button class="icon" aria-label="Close the list" onClick={() => (session.tourOpen = false)}>×</button></h2>
-      <input type="text" data-control="tour-title" aria-label="Title" placeholder={session.stateTitle()} maxLength={40} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
-      <textarea data-control="tour-text" aria-label="Caption" placeholder="A caption for your viewers" rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
-      <button class="button primary" data-control="tour-save" disabled={session.phase !== "ready"} onClick={save}>save this state</button>
+    <aside class="tour-panel" aria-label="Tour" data-tour>
+      <h2>Tour <button class="icon" aria-label="Close the list" onClick={() => (session.tourOpen = false)}>×</button></h2>
+      {tour.length > 0 && <button class="button primary" data-control="tour-show" title="Page Down, Page Up: next, previous" onClick={() => void session.openStep(0)}>start the tour</button>}
       <ol>
         {tour.map((each, at) => (
           <li key={`${at} ${each.address}`} aria-current={step === at ? "step" : undefined}>
@@ -55,8 +53,11 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
           </li>
         ))}
       </ol>
+      <h2>Add a step</h2>
+      <input type="text" data-control="tour-title" aria-label="Title" placeholder={session.stateTitle()} maxLength={40} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+      <textarea data-control="tour-text" aria-label="Caption" placeholder="A caption for your viewers" rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       <p class="tour-acts">
-        <button class="button" data-control="tour-show" disabled={!tour.length} title="Page Down, Page Up: next, previous" onClick={() => void session.openStep(0)}>present</button>
+        <button class="button" data-control="tour-save" disabled={session.phase !== "ready"} onClick={save}>save this state</button>
         <button class="plain" data-control="tour-download" disabled={!tour.length} onClick={download}>download</button>
         <button class="plain" data-control="tour-link" disabled={!tour.length} onClick={() => void copy()}>copy link</button>
         <label class="plain">open…<input type="file" data-control="tour-file" accept=".json,application/json" onChange={(event) => open(event.currentTarget.files?.[0])} /></label>
