@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,19 +30,28 @@ def needs(package: str) -> None:
         pytest.skip(f"the package {package} is not installed")
 
 
-def truth(model: Any, tokenizer: Any = None) -> np.ndarray:
+def truth(
+    model: Any, tokenizer: Any = None, texts: tuple[str, ...] = (FIRST, SECOND)
+) -> np.ndarray:
     """layers heads queries keys of the bare model, by transformers' own eager code."""
     tokenizer = tokenizer or tiny_tokenizer()
     bare = copy.deepcopy(model).eval()
     bare.set_attn_implementation("eager")
-    inputs = tokenizer(FIRST, SECOND, return_tensors="pt")
+    taken = inspect.signature(bare.forward).parameters
+    given = tokenizer(*texts, return_tensors="pt")
+    inputs = {name: value for name, value in given.items() if name in taken}
     with torch.no_grad():
         found = bare(**inputs, output_attentions=True).attentions
     return torch.stack(found)[:, 0].float().numpy()
 
 
-def assert_read_as(scope: hs.Scope, expected: np.ndarray, atol: float = 2e-6) -> None:
-    found = scope.read(FIRST, SECOND)
+def assert_read_as(
+    scope: hs.Scope,
+    expected: np.ndarray,
+    atol: float = 2e-6,
+    texts: tuple[str, ...] = (FIRST, SECOND),
+) -> None:
+    found = scope.read(*texts)
     np.testing.assert_allclose(found.attention, expected, atol=atol)
     np.testing.assert_allclose(found.attention.sum("key"), 1, atol=max(atol, 1e-5))
 
@@ -50,7 +60,7 @@ def lora(model: Any) -> Any:
     needs("peft")
     from peft import LoraConfig, get_peft_model
 
-    adapted = get_peft_model(model, LoraConfig(target_modules=["query", "value"]))
+    adapted = get_peft_model(model, LoraConfig(target_modules="all-linear"))
     for name, parameter in adapted.named_parameters():
         if "lora_B" in name:  # zero at first, and then the adapter changes nothing
             nn.init.normal_(parameter, std=0.3)
@@ -112,13 +122,28 @@ OBJECTS: list[Callable[[Any], Any]] = [
 ]
 
 
+OTHERS = [
+    "BertModel", "BertForSequenceClassification", "RobertaForMaskedLM", "ElectraModel",
+    "AlbertModel", "DistilBertModel", "MPNetModel", "GPT2LMHeadModel", "GPTNeoXForCausalLM",
+    "LlamaForCausalLM", "OPTForCausalLM",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "family", ["BertForMaskedLM", *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)]
+)
 @pytest.mark.parametrize("way", OBJECTS, ids=lambda way: way.__name__)
-def test_a_model_handed_over_as_an_object_is_read_exactly(way: Callable[[Any], Any]) -> None:
-    given = way(tiny_model("BertForMaskedLM"))
+def test_a_model_handed_over_as_an_object_is_read_exactly(
+    way: Callable[[Any], Any], family: str
+) -> None:
+    if way is checkpointing and family in ("AlbertModel", "MPNetModel"):
+        pytest.skip("has no gradient checkpointing")
+    texts = (FIRST, SECOND) if family == "BertForMaskedLM" else (FIRST,)
+    given = way(tiny_model(family))
     bare = hs.load(given, tiny_tokenizer()).model
     modes = [module.training for module in given.modules()]
-    expected = truth(bare)
-    assert_read_as(hs.load(given, tiny_tokenizer()), expected)
+    expected = truth(bare, texts=texts)
+    assert_read_as(hs.load(given, tiny_tokenizer()), expected, texts=texts)
     assert [module.training for module in given.modules()] == modes
 
 
