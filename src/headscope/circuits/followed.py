@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from headscope.circuits.logits.target import Target
     from headscope.reading import Scope
 
-WIDE = 1.7  # from one token's column to the next, in nodes of a circuit
+WIDE = 1.8  # from one column to the next, in nodes of a circuit
+RIGHT = ("head", "word", "answer")
 Link = Literal["logit", "query", "key", "attends"]
 
 
@@ -91,15 +92,17 @@ class Traced:
         return graph
 
     def plot(self) -> Figure:
-        """The trace as a graph: a column for each token, layers from below; width is a share."""
+        """The trace as a graph: one or two columns a token, layers from below; width is a share."""
         from headscope.figures.of_circuits import edge_graph
 
         shown = {one.name: f"{one.name} “{one.token.strip()}”" for one in self.nodes}
         top = 1 + max((one.layer or 0 for one in self.nodes), default=0)
-        columns = sorted({one.position for one in self.nodes if one.position is not None})
+        # heads stand to the right of other writers, so that an arrow seldom runs under a name
+        sides = sorted({(one.position or 0, one.part in RIGHT) for one in self.nodes})
         places: dict[str, tuple[float, float]] = {}
         for one in self.nodes:
-            x, y = WIDE * columns.index(one.position or 0), _height(one, top)
+            x = WIDE * sides.index((one.position or 0, one.part in RIGHT))
+            y = _height(one, top)
             while (x, y) in places.values():
                 y += 0.25
             places[shown[one.name]] = (x, y)

@@ -166,6 +166,11 @@ _FINE = 2  # pixels per dot
 class ShownFigure(Figure):
     """A figure with its own display: matplotlib's needs pyplot, which is never imported."""
 
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Whole, unless asked otherwise: titles and names stand outside the axes."""
+        options.setdefault("bbox_inches", "tight")
+        super().savefig(fname, **options)
+
     def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
         written = io.BytesIO()
         self.savefig(written, format="png", dpi=_DOTS * _FINE, bbox_inches="tight")

@@ -54,7 +54,7 @@ export class ScoreView implements View {
     const { tokens, value, bias } = this.header;
     const whole = value - bias;
     const strongest = [...this.header[side]].sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 3);
-    const shares = strongest.map((writer) => `${this.named(writer)} (${Math.round((100 * writer.value) / whole)} %)`);
+    const shares = strongest.map((writer) => `${this.named(writer)} (${String(Math.round((100 * writer.value) / whole)).replace("-", "−")}\u00a0%)`);
     return `“${visible(tokens[side === "query" ? 0 : 1])}” ${does} these wrote: ${shares.join(", ")}.`;
   }
 
