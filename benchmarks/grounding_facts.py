@@ -5,9 +5,8 @@
 A question is kept if the model answers it right with its documents and wrong without them. For
 each kept one: does the true document come first by every method, how does each method rank all
 documents against exact ablation, and is the answer called *not supported* when its document is
-taken away? The verdict's threshold is chosen on one half of the plain questions and scored on the
-other. Head weights are fitted on questions of another seed. Rows go to FILE.jsonl as they are made:
-a stopped run resumes, and --table prints what is there.
+taken away? Head weights are fitted, and the verdict was chosen, on questions of other seeds. Rows
+go to FILE.jsonl as they are made: a stopped run resumes, and --table prints what is there.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
-from headscope.grounding.support import EXPLAINED, copied, least_expected, shuffled, verdict
+from headscope.grounding.support import copied, least_expected, shuffled, verdict
 from headscope.reading.inputs.conversation import encoded, rendered_for
 from headscope.reading.inputs.generation import written_ids
 
@@ -72,16 +71,13 @@ class Row:
             return float("nan")
         return float(spearmanr(one, two).statistic)
 
-    def supported(self, explained: float, gone: bool = False) -> bool:
-        """Whether the verdict is anything but *not supported*."""
-        return self.said(explained, gone) != "not supported"
-
-    def said(self, explained: float = EXPLAINED, gone: bool = False) -> str:
+    def refused(self, gone: bool = False) -> bool:
+        """Whether the verdict is *not supported*."""
         read, chance = (self.gone, self.gone_chance) if gone else (self.read, self.chance)
         return verdict(
             read - self.bare, chance - self.bare, self.bare, self.tokens, np.array([np.nan]), (),
-            explained=explained, least=self.gone_least if gone else self.least,
-        )[0]  # fmt: skip
+            least=self.gone_least if gone else self.least,
+        )[0] == "not supported"  # fmt: skip
 
 
 def asked(kind: Hard) -> Iterator[Fact]:
@@ -186,24 +182,6 @@ def rows_of(records: Path) -> list[Row]:
     return rows
 
 
-def threshold_of(rows: Sequence[Row]) -> float:
-    """The one that tells answers with their document from those without it best, on these rows."""
-    grid = np.arange(0.05, 0.96, 0.01)
-    right = [
-        sum(row.supported(one) for row in rows) + sum(not row.supported(one, True) for row in rows)
-        for one in grid
-    ]
-    best = np.flatnonzero(np.array(right) == max(right))
-    return float(np.round(grid[best[len(best) // 2]], 2))  # the middle of those that are as good
-
-
-def halves(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
-    """Each half of the plain questions, with the threshold that was chosen on the other."""
-    plain = [row for row in rows if row.kind == "plain"]
-    even, odd = plain[::2], plain[1::2]
-    return [(threshold_of(even), odd), (threshold_of(odd), even)]
-
-
 def tables(rows: Sequence[Row]) -> str:
     """Tables in Markdown: the true document first, rank correlations, and verdicts."""
     kept = [row for row in rows if row.kept]
@@ -216,27 +194,14 @@ def tables(rows: Sequence[Row]) -> str:
         first.append(_line([kind, f"{len(of[kind])} of {tried}", *counts]))
         shown = [_interval([row.rank(name) for row in of[kind]]) for name in METHODS]
         ranks.append(_line([kind, str(len(of[kind])), *shown]))
-    both = halves(kept)
     verdicts = [
         _line(["*not supported* said of", "questions", "document taken away", "document there"]),
         _line(["---"] * 4),
     ]
-    for number, (threshold, left) in enumerate(both, 1):
-        title = f"plain, half {number}, at {threshold:.2f} from the other half"
-        verdicts.append(_line([title, str(len(left)), *_refused([(threshold, left)])]))
-    verdicts.append(_line(["plain, both halves", str(len(of["plain"])), *_refused(both)]))
-    everywhere = threshold_of(of["plain"])
-    for kind in kinds[1:]:
-        title = f"{kind}, at {everywhere:.2f} from all plain"
-        verdicts.append(_line([title, str(len(of[kind])), *_refused([(everywhere, of[kind])])]))
+    for kind in kinds:
+        counts = [sum(row.refused(gone) for row in of[kind]) for gone in (True, False)]
+        verdicts.append(_line([kind, str(len(of[kind])), *map(str, counts)]))
     return "\n\n".join("\n".join(one) for one in (first, ranks, verdicts))
-
-
-def _refused(scored: Sequence[tuple[float, Sequence[Row]]]) -> list[str]:
-    count = sum(len(rows) for _, rows in scored)
-    gone = sum(not row.supported(at, gone=True) for at, rows in scored for row in rows)
-    there = sum(not row.supported(at) for at, rows in scored for row in rows)
-    return [f"{gone} ({gone / count:.0%})", f"{there} ({there / count:.0%})"]
 
 
 def _head(title: str) -> str:

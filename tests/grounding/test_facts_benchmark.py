@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.grounding_facts import Row, halves, rows_of, run, tables, threshold_of
+from benchmarks.grounding_facts import Row, rows_of, run, tables
 from headscope.grounding.learned import HeadWeights
 from headscope.runs.identity import model_fingerprint
 from tests.reading.test_conversation import scope_with
@@ -51,21 +51,10 @@ def test_a_stopped_run_resumes_and_gives_the_same_rows(tmp_path):
             np.testing.assert_allclose(learned, row.scores["attention"], atol=1e-5)
 
 
-def test_a_threshold_is_chosen_on_one_half_and_scored_on_the_other():
-    rows = [made("plain", n, gone=0.2 if n % 2 else 0.6) for n in range(20)]
-    (low, scored_odd), (high, scored_even) = sorted(halves(rows), key=lambda one: one[0])
-    assert 0.2 < low < high and 0.6 < high <= 0.9
-    assert all(row.number % 2 == 0 for row in scored_odd)  # chosen on the odd ones
-    assert all(row.supported(low, gone=True) for row in scored_odd)
-    assert not any(row.supported(high, gone=True) for row in scored_even)
-    assert threshold_of(rows) > 0.6
-
-
 def test_tables_count_first_documents_and_verdicts():
     rows = [made("plain", n, gone=0.1, first=n > 0) for n in range(4)]
     rows += [made("short", 0, gone=0.9), Row("short", 1, False)]
     shown = tables(rows)
     assert "| plain | 4 of 4 | 4 | 3 | 3 | 3 | 3 |" in shown
     assert "| short | 1 of 2 | 1 | 1 | 1 | 1 | 1 |" in shown
-    assert "| plain, both halves | 4 | 4 (100%) | 0 (0%) |" in shown
-    assert "| short, at 0." in shown and "| 1 | 0 (0%) | 0 (0%) |" in shown
+    assert "| plain | 4 | 4 | 0 |" in shown and "| short | 1 | 0 | 0 |" in shown

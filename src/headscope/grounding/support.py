@@ -111,13 +111,12 @@ def verdict(
     tokens: int,
     lost: Floats,
     sources: Sequence[Source],
-    explained: float = EXPLAINED,
     least: float = 1.0,
 ) -> tuple[str, str | None]:
     """What the documents add to a sentence, in words, and the most important source."""
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
-    if beyond < max(LEAST, explained * -bare) or least < PLACED:
+    if beyond < max(LEAST, EXPLAINED * -bare) or least < PLACED:
         return ("known without the context", None) if known else ("not supported", None)
     name, source = _origin(lost, sources)
     return f"taken from {name}", source
