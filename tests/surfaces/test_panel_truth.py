@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from headscope.surfaces.app import Models, create_app
 from tests.views.decoding import Container
 
 WORDS = Path(__file__).parents[2] / "README.md"
+REAL = ["minilm", "smollm2"]
+TWICE = "The quick fox saw the old owl. Later the quick fox saw the old owl."
 
 
 def text_of(scope: hs.Scope, tokens: int) -> str:
@@ -190,9 +193,25 @@ def test_the_panel_of_a_tiny_model_says_what_a_survey_finds(name, tokens, reques
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("tokens", [20, 200, 2000])
-@pytest.mark.parametrize("name", ["minilm", "smollm2"])
+@pytest.mark.parametrize("name", REAL)
 def test_the_panel_says_what_a_survey_of_the_same_text_finds(name, tokens, request):
     check(request.getfixturevalue(name), tokens)
+
+
+@pytest.mark.parametrize(
+    "name", [None, *(pytest.param(each, marks=pytest.mark.slow) for each in REAL)]
+)
+def test_no_percentage_of_the_panel_exceeds_100(name, request):
+    scope = request.getfixturevalue(name) if name else hs.load()
+    container, facts = panel(scope, TWICE)
+    (part,) = container.header["parts"]
+    said = "".join(
+        str(facts(part["kind"], layer, head)["why"])
+        for layer in part["layers"]
+        for head in range(part["heads"])
+    )
+    assert max(int(each) for each in re.findall(r"(\d+)%", said)) <= 100
+    assert max(float(each) for each in re.findall(r"'share': ([-\d.e]+)", said)) <= 1
 
 
 def test_a_head_that_is_off_is_not_called_what_it_is_over_a_corpus():

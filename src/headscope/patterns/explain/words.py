@@ -45,7 +45,8 @@ def _who(found: Explanation) -> str:
         text += " speak for it most"
     else:
         whole = found.delta.share(found.size)
-        text += f" carry {_part(share)} of the difference, {found.size} carry {_part(whole)}"
+        carry = "carries" if found.size == 1 else "carry"
+        text += f" carry {_part(share)} of the difference, {found.size} {carry} {_part(whole)}"
     return text + (f", position itself adds {found.bias:.2f}." if found.bias is not None else ".")
 
 
@@ -67,7 +68,10 @@ def _where(found: Explanation) -> str:
     )
     if math.isnan(steady.held_out):
         return f"{text}."
-    return f"{text}; chosen on half the queries they carry {steady.held_out:.0%} on the other half."
+    return (
+        f"{text}; chosen on half the queries they carry {_part(steady.held_out)} of the difference "
+        "on the other half."
+    )
 
 
 def _check(found: Explanation) -> str:
