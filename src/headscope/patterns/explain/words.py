@@ -68,10 +68,8 @@ def _where(found: Explanation) -> str:
     )
     if math.isnan(steady.held_out):
         return f"{text}."
-    return (
-        f"{text}; chosen on half the queries they carry {_part(steady.held_out)} of the difference "
-        "on the other half."
-    )
+    held_out = _part(steady.held_out)
+    return f"{text}; chosen on half the queries they carry {held_out} on the other half."
 
 
 def _check(found: Explanation) -> str:
