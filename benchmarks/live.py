@@ -30,8 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what lies b
 import onnxruntime
 
 import headscope as hs
-from headscope.live.graph import Graph, example, write_graph
-from headscope.live.half import halve
+from headscope.live.graph import Graph, example, halve, write_graph
 from tests.browser.live import Answered, asked_json
 
 LENGTHS = (20, 64, 128)
