@@ -128,7 +128,7 @@ export class GroundingView implements View {
   private verdict(): HTMLElement {
     const { verdict, gain, by_chance, least_expected } = this.header.sentences[this.sentence];
     const what = this.sentence ? "This sentence: " : "The whole answer: ";
-    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}, and take ${Math.round(100 * least_expected)} % of the surprise from the least expected of its words that they hold.`;
+    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}. Of the words that it shares with them, the least expected loses ${Math.round(100 * least_expected)} % of its surprise.`;
     const unsupported = verdict.startsWith("not supported") ? " unsupported" : "";
     return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
   }
