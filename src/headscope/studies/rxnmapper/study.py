@@ -66,7 +66,8 @@ def rxnmapper(
         settings={
             "reactions": found.documents,
             "atoms": found.cases,
-            "left out": faults.summary() or found.faults.summary() or "nothing",
+            "left out": (faults.summary() or found.faults.summary()).removeprefix("left out: ")
+            or "nothing",
         },
     )
     layer = of_layer(found)

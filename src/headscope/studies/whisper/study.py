@@ -59,7 +59,7 @@ def whisper(
         settings={
             "recordings": found.documents,
             "tokens": found.cases,
-            "left out": found.faults.summary() or "nothing",
+            "left out": found.faults.summary().removeprefix("left out: ") or "nothing",
         },
     )
     ranked = every_head(found, named)
