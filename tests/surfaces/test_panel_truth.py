@@ -164,7 +164,9 @@ def check(scope: hs.Scope, tokens: int) -> None:
     assert part["layers"] == list(range(len(part["layers"])))
     for column in header["table"]["columns"]:
         values = container.array(column)
-        np.testing.assert_allclose(values, truth.found[column["name"]], atol=1e-3)
+        # single precision: a distance of hundreds of tokens has seven digits
+        expected = truth.found[column["name"]]
+        np.testing.assert_allclose(values, expected, atol=1e-3, rtol=1e-5)
     labels = {(one["layer"], one["head"]): one for one in part["labels"]}
     assert len(labels) == len(part["labels"])
     places = [(layer, head) for layer in part["layers"] for head in range(part["heads"])]
