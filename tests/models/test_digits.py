@@ -71,8 +71,8 @@ def test_the_command_reads_a_picture(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ([], "Give a text to read"),
-        (["--image", "gone.png"], "no picture gone.png"),
-        (["--audio", "gone.wav"], "no sound gone.wav"),
+        (["--image", "gone.png"], "no picture file at gone.png"),
+        (["--audio", "gone.wav"], "no sound file at gone.wav"),
         (["--audio", "a.wav", "--image", "b.png"], "not both"),
         (["a text", "a pair", "--image", "b.png"], "one text"),
     ],

@@ -99,7 +99,7 @@ def test_a_sample_keeps_the_first_order(tmp_path):
             "no column 'review'; its columns are text, label",
         ),
         ("review\tlabel\na b c\t1\n", {}, "no text column; its columns are review, label"),
-        ("text\tstars\na b c\tgood\n", {}, "no column of labels among text, stars"),
+        ("text\tstars\na b c\tgood\n", {}, "no label column; its columns are text, stars"),
         ("text\tlabel\nonly one cell\n", {}, "line 2: 1 columns where the first line has 2"),
         ("text\tlabel\na\tx\n", {"kind": "regression"}, "'x' is not a number"),
         ("text\tlabel\na\tx\n", {"classes": ["y", "z"]}, "'x', which is none of y, z"),

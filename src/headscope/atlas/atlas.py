@@ -332,8 +332,8 @@ class Atlas(HeadResult):
         if not (here & ((heads["head"] == head) | (head is None))).any():
             name = f"head {layer}-{head}" if head is not None else f"layer {layer}"
             raise BadInput(
-                f"There is no {'' if kind is None else f'{kind} '}{name} here; layers are 0 to "
-                f"{heads['layer'].max()}, heads 0 to {heads['head'].max()}."
+                f"There is no {'' if kind is None else f'{kind} '}{name} in this atlas; it has "
+                f"layers 0 to {heads['layer'].max()} and heads 0 to {heads['head'].max()}."
             )
 
     def _of_head(

@@ -8,7 +8,7 @@ from headscope.measures import Measure
 from headscope.measures import register as add
 
 BACK = "(patched − corrupted) / (clean − corrupted)"
-READS = "How far the head reads, through its {}, what the earlier head it reads best writes."
+READS = "How strongly the head's {} read what an earlier head writes: the largest over those heads."
 # name, title, sentence, unit, low, high, formula, paper
 ROWS: tuple[tuple[str, str, str, str, float, float, str, str], ...] = (
     ("logit", "adds to the logit",

@@ -58,7 +58,7 @@ def open_picture(source: Any, name: str = "", most_pixels: int = MOST_PIXELS) ->
     if isinstance(source, (str, Path)):
         path = Path(source).expanduser()
         if not path.is_file():
-            raise BadInput(f"There is no picture {source}; check the path.")
+            raise BadInput(f"There is no picture file at {source}; check the path.")
         return _decoded(path, str(source), name or path.name, most_pixels)
     if isinstance(source, (bytes, bytearray)):
         return _decoded(io.BytesIO(bytes(source)), name or "The picture", name, most_pixels)

@@ -50,7 +50,7 @@ def open_sound(
     if isinstance(source, (str, Path)):
         path = Path(source).expanduser()
         if not path.is_file():
-            raise BadInput(f"There is no sound {source}; check the path.")
+            raise BadInput(f"There is no sound file at {source}; check the path.")
         return _decoded(path, str(source), name or path.name, most_seconds)
     if isinstance(source, (bytes, bytearray)):
         return _decoded(io.BytesIO(bytes(source)), name or "The sound", name, most_seconds)
@@ -117,8 +117,8 @@ def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float
     if seconds > most_seconds:
         lasts = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
         raise BadInput(
-            f"{told} lasts {lasts}; cut it to at most {most_seconds:.0f} s, "
-            "models read far less at once."
+            f"{told} lasts {lasts}, and at most {most_seconds:.0f} s of audio can be read; "
+            "shorten it."
         )
     if not RATES[0] <= rate <= RATES[1]:
         raise BadInput(

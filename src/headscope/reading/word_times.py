@@ -62,8 +62,8 @@ def word_times(
     """
     if "cross" not in reading.parts or reading.sound is None:
         raise BadInput(
-            "Word times need a decoder that attends to a sound; read one with "
-            "scope.read(audio=…) and a model such as Whisper."
+            "Word times need a decoder that attends to audio; read the audio with a model such as "
+            "Whisper: scope.read(audio=…)."
         )
     part = reading.part("cross")
     positions = part.key.positions

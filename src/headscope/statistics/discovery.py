@@ -92,7 +92,7 @@ def measurable(
             if named:
                 raise BadInput(
                     f"{statistic.name} is not defined for the {' and '.join(scope.kinds)} "
-                    f"attention of {scope.name}; leave it out."
+                    f"attention of {scope.name}; leave {statistic.name} out of the statistics."
                 )
             continue
         reason = why_not(scope, statistic)

@@ -117,8 +117,8 @@ def _heads(layer: LayerAttention) -> int:
     heads = layer.shape[0]
     if heads == 0:
         raise BadInput(
-            "This reading kept neither weights nor q and k; read the text again with "
-            'keep=("weights", "q", "k").'
+            "This reading kept neither the weights nor both q and k; read the text again with "
+            'keep=("weights",).'
         )
     return heads
 

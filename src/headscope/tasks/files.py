@@ -80,8 +80,9 @@ def _known_kind(kind: str | None) -> TaskKind | None:
 def _labels(rows: TableRows, label: str | None) -> list[str]:
     if label is None and not rows.has(LABEL):
         raise BadInput(
-            f"{rows.name} has no column of labels among {rows.names}; name it with --label (label= "
-            "in Python), or choose the kind masked or next to score the text itself."
+            f"{rows.name} has no label column; its columns are {rows.names}. Name it with --label "
+            "(label= in Python), or choose --task-kind masked or next (kind=), which need only "
+            "text."
         )
     labels = rows.column(label, LABEL, "label")
     for number, one in enumerate(labels, start=1):

@@ -48,6 +48,6 @@ def _check_language(tokenizer: Any) -> None:
     if hasattr(tokenizer, "tgt_lang") and tokenizer.tgt_lang is None:
         source = getattr(tokenizer, "src_lang", None)
         raise BadInput(
-            "Say which language the target is in: set scope.tokenizer.tgt_lang, spelled like "
-            f"scope.tokenizer.src_lang ({source!r})."
+            "Set scope.tokenizer.tgt_lang to the target's language: a code of the same form as "
+            f"scope.tokenizer.src_lang, which is {source!r}."
         )

@@ -87,9 +87,9 @@ def need_one_text(text: object) -> None:
         return
     if all(isinstance(one, str) and len(one.split()) > 1 for one in text):  # pyright: ignore
         raise BadInput(
-            f"A list is the words of one text, and these are {len(text)} texts "  # pyright: ignore
-            f"({text[0][:40]!r}, …); read them with scope.read_batch(texts), or call this for "
-            "each of them."
+            f"A list means the words of one text, and this one has {len(text)} texts "  # pyright: ignore
+            f"({text[0][:40]!r}, …); read them with scope.read_batch(texts), or pass one text at "
+            "a time."
         )
 
 

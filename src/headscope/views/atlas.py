@@ -148,8 +148,8 @@ def _opening(
         at = (layers[0] if layer is None else layer, head or 0)
         if at[0] not in layers or not 0 <= at[1] < heads:
             raise BadInput(
-                f"There is no head {at[0]}-{at[1]} here; layers are {layers[0]} to {layers[-1]}, "
-                f"heads 0 to {heads - 1}."
+                f"There is no head {at[0]}-{at[1]} in this atlas; it has layers {layers[0]} to "
+                f"{layers[-1]} and heads 0 to {heads - 1}."
             )
         return at
     best = max(labels, key=lambda each: (not each.rests, each.score), default=None)

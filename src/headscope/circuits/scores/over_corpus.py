@@ -108,8 +108,8 @@ def score_parts(
     scope = unrolled(scope)
     if scope.encoder_decoder:
         raise BadInput(
-            f"{scope.name} has an encoder and a decoder, and this average needs a "
-            "single stack; use hs.circuits.score."
+            f"{scope.name} has an encoder and a decoder, and hs.circuits.score_parts reads only "
+            "one stack; hs.circuits.score decomposes a single text's scores."
         )
     check_weights(scope.model, scope.name)
     kind = wiring(scope).stack.kind

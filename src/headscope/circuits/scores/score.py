@@ -140,11 +140,12 @@ def score_of(
         relative_to = _position(relative_to, keys, "key")
     if dictionary is not None:
         check_dictionary(dictionary)
-        if key is None or verify or kind == "cross":
-            raise BadInput(
-                "dictionary= decomposes one score of self-attention; give key= and leave "
-                "verify out."
-            )
+        if key is None:
+            raise BadInput("dictionary= decomposes the score of one key; give key= too.")
+        if verify:
+            raise BadInput("verify= needs writers, which dictionary= replaces; leave verify= out.")
+        if kind == "cross":
+            raise BadInput("dictionary= needs self-attention; leave kind='cross' out.")
     if key is None:
         if verify:
             raise BadInput("verify needs one query and one key; give key= too.")

@@ -119,7 +119,7 @@ class Monitor:
         """Open what `save` wrote."""
         path = need_path(path)
         if not path.is_file():
-            raise BadInput(f"There is no file {path}; fit a monitor and save it there.")
+            raise BadInput(f"There is no monitor {path}; make one with hs.monitor.fit and save it.")
         try:
             found: Any = json.loads(path.read_text("utf-8"))
             if found.pop("format") != FORMAT:

@@ -151,7 +151,10 @@ def dependency(
     True
     """
     if subtypes not in ("keep", "fold"):
-        raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
+        raise BadInput(
+            "subtypes= is 'keep' (nsubj:pass apart from nsubj) or 'fold' (nsubj:pass counts as "
+            f"nsubj), not {subtypes!r}."
+        )
     faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     first = Data(trees(treebank, bad_data), limit)

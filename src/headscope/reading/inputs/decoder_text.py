@@ -91,7 +91,9 @@ def _start_token(model: Any) -> int:
         start = getattr(holder, "decoder_start_token_id", None)
         if start is not None:
             return int(start)
-    raise BadInput("The model's configuration names no decoder_start_token_id; set it and reload.")
+    raise BadInput(
+        "The model has no decoder_start_token_id; set scope.model.config.decoder_start_token_id."
+    )
 
 
 def _lead(tokenizer: Any, start: int) -> Tokens:

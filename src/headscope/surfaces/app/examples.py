@@ -122,7 +122,7 @@ EXAMPLES: list[Example] = [
             "The model goes on from here, one token at a time; a rule marks where it begins. "
             "Step through what it wrote to see what it weighed, and what this head looked at."
         ),
-        tries="Press “go on” for more, or stop it and change the beginning.",
+        tries="Press “write more” for more tokens, or stop it and change the beginning.",
         view="text",
     ),
     Example(

@@ -113,8 +113,8 @@ def _start(scope: Scope) -> int:
         if start is not None:
             return int(start)
     raise BadInput(
-        f"{scope.name} has no decoder_start_token_id, so it cannot write; set it in "
-        f"the model's configuration."
+        f"{scope.name} has no decoder_start_token_id, so it cannot generate text; set "
+        "scope.model.config.decoder_start_token_id (in a model's folder: config.json)."
     )
 
 

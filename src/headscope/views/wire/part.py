@@ -88,8 +88,8 @@ def check_seen(part: Part) -> None:
     for layer in part.layers:
         if not layer.has_weights and not layer.has_qk:
             raise BadInput(
-                f"This reading kept neither weights nor q and k of its {part.kind} attention; "
-                'read the text again with keep=("weights", "q", "k").'
+                f"This reading kept neither the weights nor both q and k of its {part.kind} "
+                'attention; read the text again with keep=("weights",).'
             )
 
 
