@@ -20,8 +20,8 @@ QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`([^`]*)`|(?<![=-])>([^<>{}]+)<')
 # selectors, paths of drawings, styles, types and code between two tags
 CODE = re.compile(
     r"[;=\\<>]|&&|\|\||\?\.|^[\s\d.,a-zMLHVZCQ-]{0,3}$|\b(?:const|return|Promise|string|null)\b"
-    r"|^[\[.*:(,?#@]|^[a-z]+[-:][a-z]|^hs[ -]|\b(?:var|rgba?|calc|url|color-mix|matrix)\("
-    r"|\d(?:px|fr|em)\b|^[\d ]*[a-z-]+(?: [a-z]*-[a-z-]+)+$")  # fmt: skip
+    r"|^[\[.*:(,?#@]|^[a-z]+[-:][a-z]|^hs[ -]|\b(?:var|rgba?|calc|url|color-mix|matrix|inset)\("
+    r"|\d(?:px|fr|em)\b|^px |^[\d ]*[a-z-]+(?: [a-z]*-[a-z-]+)+$")  # fmt: skip
 
 
 def messages(path: Path) -> Iterator[str]:

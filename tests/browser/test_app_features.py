@@ -151,7 +151,7 @@ def test_the_model_writes_and_is_stepped_through(new_page, address):
     page = opened(new_page, address, "model=writer&text=the+cat+sat")
     page.locator('[data-control="write"]').click()
     page.locator('[data-panel="written"]').wait_for()
-    page.locator('[data-control="write"]:has-text("go on")').wait_for()
+    page.locator('[data-control="write"]:has-text("write more")').wait_for()
     now = state(page)
     assert now["view"] == "text"
     assert "the model wrote:" in page.locator(".app-view").evaluate("e => e.shadowRoot.textContent")

@@ -194,7 +194,7 @@ def test_back_forward_and_reload_give_every_step_again(new_page, address):
     walk.step(click('[data-flip="3"]'))
     walk.step(click('[data-control="all-on"]'))
     walk.step(click('[data-control="write"]'))
-    page.locator('[data-control="write"]:has-text("go on")').wait_for()
+    page.locator('[data-control="write"]:has-text("write more")').wait_for()
     page.locator("textarea").first.fill("a dog ran to the house")
     walk.step(click('[data-control="read"]'))
     for at in reversed(range(len(walk.past) - 1)):

@@ -44,9 +44,9 @@ async function open({ known, parts }: Opening): Promise<Server> {
 async function bytesOf(part: Payload, name: string): Promise<Uint8Array> {
   const stored = part.base64 === undefined ? await fetched(part, name) : fromBase64(part.base64);
   part.base64 = undefined;
-  if (stored.length !== part.bytes) throw new Error(`This page is damaged: ${name} has ${stored.length} bytes, not ${part.bytes}. Load or make it again.`);
+  if (stored.length !== part.bytes) throw new Error(`This page is damaged: ${name} has ${stored.length} bytes instead of ${part.bytes}. Reload the page, or make it again.`);
   return inflate(stored).catch(() => {
-    throw new Error(`This page is damaged: ${name} cannot be unpacked. Load or make it again.`);
+    throw new Error(`This page is damaged: ${name} in it cannot be unpacked. Reload the page, or make it again.`);
   });
 }
 
@@ -62,7 +62,7 @@ async function fetched({ url, bytes }: Payload, name: string): Promise<Uint8Arra
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    if (reached + value.length > bytes) throw new Error(`This page is damaged: ${name} has more than ${bytes} bytes. Load or make it again.`);
+    if (reached + value.length > bytes) throw new Error(`This page is damaged: ${name} has more than ${bytes} bytes. Reload the page, or make it again.`);
     made.set(value, reached);
     reached += value.length;
     say({ doing: `loading ${name}: ${megabytes(reached)} of ${megabytes(bytes)} MB`, failed: null, share: reached / bytes });

@@ -19,7 +19,7 @@ const formats: [ExportFormat, string][] = [
   ["pdf", "PDF figure"],
   ["png", "PNG figure"],
   ["html", "HTML page, complete in itself"],
-  ["csv", "numbers shown (CSV)"],
+  ["csv", "numbers on screen (CSV)"],
   ["safetensors", "the reading (safetensors)"],
 ];
 

@@ -9,10 +9,10 @@ import type { Session } from "./session";
 export function WriteButton({ session }: { session: Session }): JSX.Element | null {
   if (!session.entry?.writes) return null;
   if (session.isWriting) return <button class="button" data-control="stop-writing" onClick={() => session.stopWriting()}>stop</button>;
-  const title = session.writing ? "Let the model write on" : "Let the model go on from this text";
+  const title = session.writing ? "Let the model write more tokens" : "Let the model continue this text";
   return (
     <button class="button" data-control="write" title={title} disabled={session.phase === "loading" || session.writing?.done} onClick={() => void session.write()}>
-      {session.writing ? "go on" : "write"}
+      {session.writing ? "write more" : "write"}
     </button>
   );
 }

@@ -98,6 +98,6 @@ export class HeadMapView implements View {
     const label = this.label(layer, head);
     const rows = [{ text: this.column.title ?? this.column.name.replaceAll("_", " "), value: Number.isNaN(value) ? "not measured" : valueText(value) }];
     if (label) rows.push({ text: label.text, value: label.score.toFixed(3) });
-    this.context.tooltip.show({ title: `head ${layer}-${head}`, rows, note: label ? undefined : "no label" }, event.clientX, event.clientY);
+    this.context.tooltip.show({ title: `head ${layer}-${head}`, rows, note: label ? undefined : "no pattern label" }, event.clientX, event.clientY);
   }
 }

@@ -197,7 +197,7 @@ export class ModelView implements View {
       {
         title: `head ${cell.layer}-${cell.head}`,
         rows: label ? [{ text: label.evidence ? `${label.text} · ${label.evidence}` : label.text, value: label.score.toFixed(3) }] : [],
-        note: label ? "click to open it large" : "no label · click to open it large",
+        note: label ? "click to open it large" : "no pattern label · click to open it large",
       },
       event.clientX,
       event.clientY,

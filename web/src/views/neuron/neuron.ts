@@ -302,7 +302,7 @@ export class NeuronView implements View {
       const { row } = scene;
       const first = row.dot.reduce((best, size, key) => (size > row.dot[best] ? key : best), 0);
       const said = `Most is taken from “${visible(scene.units.key.find((unit) => unit.start >= first)?.text ?? "")}”: ‖α·v‖ ${valueText(row.dot[first])}`;
-      return this.context.status(said, { kind: "ramp", ramp: scene.ramp, title: "value, each strip on its own scale", low: "−", high: "+" });
+      return this.context.status(said, { kind: "ramp", ramp: scene.ramp, title: scalesOf(scene), low: "−", high: "+" });
     }
     const best = byContribution(scene.sums);
     const share = cumulativeShare(scene.sums, best);
@@ -322,12 +322,14 @@ export class NeuronView implements View {
     this.context.status(notes.join(" · "), {
       kind: "ramp",
       ramp: scene.ramp,
-      title: "value, each strip on its own scale",
+      title: scalesOf(scene),
       low: "−",
       high: "+",
     });
   }
 }
+
+const scalesOf = ({ strips: { names } }: Scene) => `value (separate colour scales for ${names.above}, ${names.left}, ${names.product})`;
 
 /** The groups with the largest contributions that have room for their neurons. */
 function strongest(best: number[], groups: number[][], shown: number): Set<number> {

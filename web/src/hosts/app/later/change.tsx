@@ -70,8 +70,8 @@ function Weight({ session, instrument, query }: Props & { query: number }): JSX.
         <select aria-label="Attended token" data-control="weight-key" value={chosen} onChange={(event) => (setChosen(Number(event.currentTarget.value)), setTyped(null))}>
           {keys.text.slice(0, last + 1).map((text, at) => <option key={at} value={at}>{at}: {visible(text)}</option>)}
         </select>
-        <input type="range" data-control="weight-drag" aria-label="Weight" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} />
-        <input type="number" data-control="weight" aria-label="Weight, 0 to 1" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+        <input type="range" data-control="weight-drag" aria-label="Attention weight" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} />
+        <input type="number" data-control="weight" aria-label="Attention weight, from 0 to 1" min="0" max="1" step="0.01" value={now} disabled={!row} onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       </div>
     </>
   );

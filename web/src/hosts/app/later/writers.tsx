@@ -50,8 +50,8 @@ export function Writers({ session, instrument }: { session: Session; instrument:
       {reply && (
         <>
           <p>“{visible(tokens.query.text[query!] ?? "")}” → “{visible(tokens.key.text[reply.key] ?? "")}” {weightText(reply.weight)}</p>
-          <Side title="what wrote the query" writers={reply.asks} follow={(writer) => follow(writer, query!)} />
-          <Side title="what wrote the key" writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
+          <Side title={`writers of the query “${visible(tokens.query.text[query!] ?? "")}”`} writers={reply.asks} follow={(writer) => follow(writer, query!)} />
+          <Side title={`writers of the key “${visible(tokens.key.text[reply.key] ?? "")}”`} writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
           <p class="quiet"><Terms session={session}>{`Shares of q·k beyond the mean key (${valueText(reply.value)}), norms held.`}</Terms></p>
         </>
       )}
@@ -70,7 +70,7 @@ function Side({ title, writers, follow }: { title: string; writers: WriterFacts[
           return (
             <li key={writer.name}>
               {writer.layer !== null ? <button class="plain" data-writer={writer.name} title={title} onClick={() => follow(writer)}>{name}</button> : <span>{name}</span>}
-              <meter class={(writer.share ?? 0) < 0 ? "against" : ""} min={0} max={1} value={Math.min(1, Math.abs(writer.share ?? 0))} aria-label={`share ${valueText(writer.share ?? 0)}`} />
+              <meter class={(writer.share ?? 0) < 0 ? "against" : ""} min={0} max={1} value={Math.min(1, Math.abs(writer.share ?? 0))} aria-label={`share of q·k ${valueText(writer.share ?? 0)}`} />
               <b>{writer.share === null ? "" : `${Math.round(100 * writer.share)} %`.replace("-", "−")}</b>
             </li>
           );

@@ -123,7 +123,8 @@ export class Known extends signals(initial) {
 
   /** The role of a text beside a picture or a sound; null if the model takes none. */
   get about(): string | null {
-    return this.entry?.reads ? "A text about it (optional)" : this.entry?.encoder_decoder ? "Its transcript (optional)" : null;
+    const given = this.senses === "image" ? "picture" : "sound";
+    return this.entry?.reads ? `A text about the ${given} (optional)` : this.entry?.encoder_decoder ? `The ${given}'s transcript (optional)` : null;
   }
 
   mediaExamples(): MediaRequest[] {

@@ -153,7 +153,7 @@ export class GroundingView implements View {
       return make("tr", {}, make("td", {}, opens ? button : name), ...cells);
     });
     const titles: [string, string][] = [
-      ["head", "Layer and head, from 0"],
+      ["head", "Layer and number of the head, both counted from 0"],
       ["attention", `Share of its attention from the answer that goes to ${source}`],
       ["copies", `Share of the answer's tokens that the head attends to most in ${source} and that come next`],
       ["lost when cut (nats)", "What the answer's log-probability loses without this attention"],

@@ -29,7 +29,7 @@ export function headPage(data: AtlasData, place: number, name: [number, number],
   const [layer, head] = name;
   const label = hooks.label(layer, head);
   const element = make("section", { class: "at-page", "aria-label": `Head ${layer}-${head}` });
-  element.append(make("h2", { tabindex: -1 }, `Head ${layer}-${head}`, make("span", {}, label ? ` ${label.text} ${label.score.toFixed(2)}` : " no label")));
+  element.append(make("h2", { tabindex: -1 }, `Head ${layer}-${head}`, make("span", {}, label ? ` ${label.text} ${label.score.toFixed(2)}` : " no pattern label")));
   for (const { label: title, holds, sentence } of page.evidence) {
     element.append(make("p", { class: "at-why" }, make("b", {}, holds ? title : `Not labelled; closest label: ${title}`), `. ${sentence}`));
   }

@@ -282,7 +282,7 @@ export class HeadPlane {
     });
     if (label) rows.unshift({ text: label.text, value: label.score.toFixed(3) });
     const picture = this.hooks.thumbnail?.(layer, head) ?? undefined;
-    this.context.tooltip.show({ title: `head ${layer}-${head}`, rows, note: label ? undefined : "no label", picture }, event.clientX, event.clientY);
+    this.context.tooltip.show({ title: `head ${layer}-${head}`, rows, note: label ? undefined : "no pattern label", picture }, event.clientX, event.clientY);
   }
 
   /** A drag selects the enclosed heads, with Shift in addition; a click opens a head. */

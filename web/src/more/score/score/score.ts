@@ -41,7 +41,7 @@ export class ScoreView implements View {
     const bias = header.bias ? `, positional bias ${valueText(header.bias)}` : "";
     this.element.replaceChildren(
       make("h2", {}, header.title),
-      make("p", { class: "so-said" }, this.said("query", "asks for what"), " ", this.said("key", "offers what")),
+      make("p", { class: "so-said" }, this.said("query"), " ", this.said("key")),
       this.table(),
       make("p", { class: "so-note" }, `Score ${valueText(header.value)}, weight ${weightText(header.weight)}${bias}. Pairs that are not shown add ${valueText(header.rest)}. Norms are held at their scale.`),
       ...this.removed(),
@@ -50,12 +50,12 @@ export class ScoreView implements View {
   }
 
   /** The strongest writers of a side in a sentence. */
-  private said(side: Side, does: string): string {
+  private said(side: Side): string {
     const { tokens, value, bias } = this.header;
     const whole = value - bias;
     const strongest = [...this.header[side]].sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 3);
     const shares = strongest.map((writer) => `${this.named(writer)} (${String(Math.round((100 * writer.value) / whole)).replace("-", "−")}\u00a0%)`);
-    return `“${visible(tokens[side === "query" ? 0 : 1])}” ${does} these wrote: ${shares.join(", ")}.`;
+    return `Writers of the ${side} “${visible(tokens[side === "query" ? 0 : 1])}”, by share of q·k: ${shares.join(", ")}.`;
   }
 
   private named({ name, layer, word }: ScoreWriter): string {
@@ -71,7 +71,7 @@ export class ScoreView implements View {
     const names = key.map((writer) => make("th", { scope: "col" }, this.name(writer, "key")));
     const sums = key.map((writer) => make("td", { class: "so-sum" }, this.bar(writer, longest)));
     table.append(
-      make("caption", {}, "Down: what wrote the query. Across: what wrote the key."),
+      make("caption", {}, "Rows: writers of the query. Columns: writers of the key."),
       make("tr", {}, make("td"), make("td"), ...names),
       make("tr", {}, make("td"), make("td"), ...sums),
     );
@@ -107,7 +107,7 @@ export class ScoreView implements View {
   }
 
   private tell(query: ScoreWriter, key: ScoreWriter, value: number, x: number, y: number): void {
-    const rows: TooltipRow[] = [{ text: "adds to the score", value: valueText(value) }];
+    const rows: TooltipRow[] = [{ text: "this pair adds to the attention score", value: valueText(value) }];
     for (const [side, { read, word }] of [["query", query], ["key", key]] as const)
       if (read) rows.push({ text: `${side}: read “${visible(word)}” (${read[0]})`, value: weightText(read[1]) });
     this.context.tooltip.show({ title: `${this.named(query)} × ${this.named(key)}`, rows }, x, y);
