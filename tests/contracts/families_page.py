@@ -27,12 +27,12 @@ How a family is read is found by running it, never from its name:
 
 - **interface**: the family asks transformers for its attention function; ours hands over q, k, v
   and the mask, and the family's own eager function makes the weights;
-- **tap**: the family computes attention itself; its softmax is read as it happens, and q, k and
-  what is added to their product from the product it takes of them, and v where it lies ready;
+- **tap**: the family computes attention itself; its softmax is read as it happens. q, k and
+  what is added to q·k are read where the family multiplies them, v where it lies ready;
 - **family**: the family keeps its weights in a form of its own; one file translates it.
 
-Families that are not listed are read the same way when they take either of the first two ways;
-`headscope models NAME` says what it finds. Weights can be replaced wherever they are read.
+A family that is not listed can be read too, if interface or tap fits it; `headscope models NAME`
+prints which one does. Weights can be replaced wherever they are read.
 
 Two are refused with a sentence. The decoder of T5Gemma 2 looks at its own tokens and at the
 encoder's in one softmax, so that it has no map of either (its encoder is read by itself). CPM-Ant
