@@ -72,6 +72,34 @@ def test_heads_give_what_the_bridge_gives(cache, smollm2) -> None:
         assert torch.allclose(ours, z, atol=CLOSE * float(z.abs().max()))
 
 
+# ours: what TransformerLens calls it, and how its axes (token, head, size) become ours
+NAMED = {
+    "stream.before": ("hook_resid_pre", None),
+    "stream.after": ("hook_resid_post", None),
+    "attention.q": ("attn.hook_rot_q", (1, 0, 2)),
+    "attention.k": ("attn.hook_rot_k", (1, 0, 2)),
+    "attention.v": ("attn.hook_v", (1, 0, 2)),
+    "attention.weights": ("attn.hook_pattern", None),
+    "attention.heads": ("attn.hook_z", None),
+    "attention.output": ("hook_attn_out", None),
+    "mlp.inner": ("mlp.hook_post", None),
+    "mlp.output": ("hook_mlp_out", None),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_activation_has_the_value_of_the_bridges_name(name, cache, smollm2) -> None:
+    _, kept = cache
+    its, axes = NAMED[name]
+    for layer in (0, 15, 29):
+        ours = smollm2.activations(TEXT, [f"{name}.{layer}"])[f"{name}.{layer}"].to_numpy()
+        theirs = kept[f"blocks.{layer}.{its}"][0].numpy()
+        theirs = theirs.transpose(axes) if axes else theirs
+        np.testing.assert_allclose(
+            ours.reshape(theirs.shape), theirs, atol=CLOSE * np.abs(theirs).max()
+        )
+
+
 def test_attribution_is_the_bridges_stack_of_head_results(cache, smollm2, bridge, names) -> None:
     _, kept = cache
     found = hs.attribute(smollm2, TEXT, target=("Mary", "John"), tokens=0, lens=False)
