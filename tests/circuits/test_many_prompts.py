@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import headscope as hs
 from headscope.errors import BadInput, FewUnits
@@ -76,8 +77,6 @@ def test_routed_experts_are_attributed_one_prompt_at_a_time() -> None:
 
 
 def test_means_have_t_intervals_and_few_prompts_have_none(tiny_gpt2) -> None:
-    from scipy import stats
-
     many = hs.attribute(tiny_gpt2, list(WORDS), target="house", progress=False)
     values = many.of(1, 2)
     row = many.rows("logit").query("layer == 1 and head == 2").iloc[0]
@@ -115,6 +114,10 @@ def test_a_marker_and_a_column_name_positions_that_heads_read_from(tiny_llama) -
                     by_key[at[name]], abs=1e-5
                 )
     assert "logit:B" in many.measures and many.map("logit:B").shape == (2, 4)
+    row = many.rows("logit:B").query("layer == 1 and head == 2").iloc[0]
+    values = many.from_positions[[p.label for p in heads].index("1-2"), many.names.index("B")]
+    low, high = stats.t.interval(0.95, 5, values.mean(), stats.sem(values))
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
 
 
 def test_the_answer_may_be_asked_at_a_named_position(tiny_llama) -> None:
@@ -180,7 +183,7 @@ def test_a_list_where_one_text_is_meant_is_refused(tiny_gpt2) -> None:
     texts = ["the cat sat", "a dog ran"]
     for call in (tiny_gpt2.read, tiny_gpt2.next_token, lambda t: hs.circuits.inputs(tiny_gpt2, t),
                  lambda t: hs.circuits.head_outputs(tiny_gpt2, t)):  # fmt: skip
-        with pytest.raises(BadInput, match=r"these are 2 texts .*scope.read_batch\(texts\)"):
+        with pytest.raises(BadInput, match=r"2 texts .*scope.read_batch\(texts\)"):
             call(texts)
     assert len(tiny_gpt2.read(["the", "cat sat"]).part().query)  # words, one of them with a blank
     with pytest.raises(BadInput, match="2 prompts and 3 targets"):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from headscope.circuits.logits.attribution import BARS, Floats, PartName, PartOfLogit
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
+from headscope.statistics.significance import mean_interval
 from headscope.tasks.significance import Differences
 
 if TYPE_CHECKING:
@@ -46,14 +49,12 @@ class Attributions(HeadResult):
         """Tidy: `logit` is each part's mean, `logit:S2` the mean of what came from position S2."""
         import pandas as pd
 
-        of = self.intervals
-        frame = _frame(self.parts).assign(
-            measure="logit", value=of.difference, error=of.error, low=of.low, high=of.high,
-            p=of.p, p_holm=of.p_holm, p_bh=of.p_bh,
-        )  # fmt: skip
+        frame = _frame(self.parts).assign(measure="logit", **_columns(self.intervals))
         heads = _frame([one for one in self.parts if one.part == "head"])
         named = [
-            heads.assign(measure=f"logit:{name}", value=self.from_positions[:, at].mean(1))
+            heads.assign(
+                measure=f"logit:{name}", **_columns(_of_position(self.from_positions[:, at]))
+            )
             for at, name in enumerate(self.names)
         ]
         whole: Any = pd.concat([frame, *named], ignore_index=True)
@@ -118,3 +119,17 @@ def _frame(parts: Any) -> Any:
             "part": [one.part for one in parts],
         }
     )
+
+
+def _of_position(values: Floats) -> Differences:
+    """Means of e n values over n prompts with t-intervals; untested."""
+    low, high = mean_interval(values)
+    none = np.full_like(low, np.nan)
+    return Differences(values.mean(1), low, high, none, none, none)
+
+
+def _columns(of: Differences) -> dict[str, Floats]:
+    return {
+        "value": of.difference, "error": of.error, "low": of.low, "high": of.high,
+        "p": of.p, "p_holm": of.p_holm, "p_bh": of.p_bh,
+    }  # fmt: skip
