@@ -163,7 +163,7 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
     with monkeypatch.context() as stopping:
         stop_after(stopping, module, name, 3)
         assert run(stopping, *words) == 130
-    assert "Run the same command to go on." in " ".join(capsys.readouterr().err.split())
+    assert "Run the same command to resume." in " ".join(capsys.readouterr().err.split())
     kept = made(place)
     output = words[words.index("-o") + 1]
     assert {Path(name).parts[0] for name in kept} == {f"{output}.partial"}

@@ -81,7 +81,7 @@ def test_a_stopped_run_ends_in_the_same_model(source, tmp_path):
     task = colours(192, 0)
     recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, dropout=0.1)
     whole = hs.load(finetune(source, task, tmp_path / "whole", recipe=recipe))
-    with pytest.raises(hs.Stopped, match="Run the same command to go on"):
+    with pytest.raises(hs.Stopped, match="Run the same command to resume"):
         finetune(source, task, tmp_path / "part", recipe=recipe, progress=stop_at(11))
     assert (tmp_path / "part.partial" / "training.npz").exists()
     assert not (tmp_path / "part").exists()

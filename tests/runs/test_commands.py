@@ -112,4 +112,4 @@ def test_a_real_ctrl_c_of_a_real_process(place):
     begun = time.monotonic()
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130 and time.monotonic() - begun < 60
-    assert "Run the same command to go on." in said and "Traceback" not in said
+    assert "Run the same command to resume." in said and "Traceback" not in said

@@ -43,7 +43,7 @@ def test_another_model_of_the_same_folder_name_is_refused(name, scopes, tmp_path
     output, go = RUNS[name]
     folder = tmp_path / "o"
     folder.mkdir()
-    with pytest.raises(hs.Stopped, match="Run the same command to go on"):
+    with pytest.raises(hs.Stopped, match="Run the same command to resume"):
         go(scopes, "", folder / output, progress=stop_at(4))
     before = result(folder)
     with pytest.raises(BadInput, match=r"started with another .*model.*--restart"):

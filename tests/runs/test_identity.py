@@ -84,7 +84,7 @@ def test_another_corpus_is_refused_and_the_same_is_resumed(
     chunk: dict[str, Any] = {"chunk": 4} if function is hs.survey else {"cut": "documents"}
     if function is pattern_scores:
         chunk |= {"predictive": 6}
-    with pytest.raises(hs.Stopped, match="Run the same command to go on"):
+    with pytest.raises(hs.Stopped, match="Run the same command to resume"):
         stop = stop_once(7 if function is pattern_scores else 3)
         function(scope, make(ONE, data), output=output, progress=stop, **chunk)
     with pytest.raises(BadInput, match="corpus"):

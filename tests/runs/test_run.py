@@ -47,7 +47,7 @@ def count_to(output, stop: int | None = None, identity=ABOUT, size: int = 6, **o
 
 def test_a_stopped_run_goes_on_to_the_same_end_and_leaves_only_its_output(tmp_path):
     output = tmp_path / "sum.txt"
-    with pytest.raises(Stopped, match=r"kept in sum.txt.partial\. Run the same command to go on"):
+    with pytest.raises(Stopped, match=r"kept in sum.txt.partial\. Run the same command to resume"):
         count_to(output, stop=4)
     assert not output.exists() and (tmp_path / "sum.txt.partial" / "sum.npz").exists()
     assert count_to(output) == (21.0, 4)
@@ -235,7 +235,8 @@ def test_a_run_inside_another_tells_of_itself_and_is_taken_up(tmp_path):
     with pytest.raises(Stopped, match=r"kept in outer.txt.partial"):
         outer(stop=2)
     assert outer() == (21.0, 2)
-    assert {one.title for one in told} == {"Adding"} and list(tmp_path.iterdir()) == []
+    assert {one.title for one in told} == {"Adding", "Adding (resumed)"}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_is_known_by_its_weights_and_not_by_its_name():

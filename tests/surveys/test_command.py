@@ -80,7 +80,7 @@ def test_stopping_says_how_to_go_on(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Cutter, "prepared", stops)
     done = run(corpus, "-m", folder, "-o", tmp_path / "s.parquet", "-s", "entropy")
-    assert done.exit_code == 130 and "Run the same command to go on" in done.output
+    assert done.exit_code == 130 and "Run the same command to resume" in done.output
     assert not (tmp_path / "s.parquet").exists()
     done = run(corpus, "-m", folder, "-o", tmp_path / "s.parquet", "-s", "entropy")
     assert done.exit_code == 0 and hs.Survey.load(tmp_path / "s.parquet").complete

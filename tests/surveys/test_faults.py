@@ -85,7 +85,7 @@ def test_stopping_gives_the_table_so_far_and_leaves_an_older_output_alone(corpus
     output = tmp_path / "s.parquet"
     survey(["the cat sat on the mat"], output)
     older = output.read_bytes()
-    with pytest.raises(hs.Stopped, match="Run the same command to go on") as stopped:
+    with pytest.raises(hs.Stopped, match="Run the same command to resume") as stopped:
         survey(corpus, output, progress=stop_after(3))
     part = stopped.value.partial
     assert isinstance(part, hs.Survey)

@@ -150,6 +150,8 @@ def _weights(scope: Scope, path: Path | None, seed: int) -> Any:
 
 
 def _say(found: Grounding) -> None:
+    from headscope.grounding.support import REFUSED, why_refused
+
     support: Any = found.support
     for row in support.itertuples():
         if int(row.sentence) < 0:
@@ -157,9 +159,13 @@ def _say(found: Grounding) -> None:
         text = found.sentence_text(int(row.sentence)).strip()
         out.print(f"{text}\n  {row.verdict}", highlight=False, markup=False, soft_wrap=True)
         best: Any = found.by_source(sentence=int(row.sentence)).head(SHOWN)
+        if str(row.verdict) == REFUSED:
+            out.print(f"  {why_refused(row, best)}", highlight=False, markup=False, soft_wrap=True)
         for source in best.itertuples():
             out.print(f"  {source.value:+9.3f}  {source.source}", highlight=False, markup=False)
-    out.print(f"Numbers: {found.best}.", highlight=False, markup=False)
+    ablated = found.best in ("exact", "subsets")
+    unit = ", nats of log-probability lost without the source; below 1 means little"
+    out.print(f"Numbers: {found.best}{unit if ablated else ''}.", highlight=False, soft_wrap=True)
 
 
 def _write(scope: Scope, found: Grounding, output: Path) -> None:

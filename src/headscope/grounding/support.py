@@ -29,6 +29,7 @@ EXPLAINED = 0.4  # share of an answer's surprise that documents must remove, bey
 LEAST = 1.0  # nats that documents must remove at least
 RARE = np.log(0.01)  # log-probability without documents below which a token needs them
 PLACED = 0.55  # share of such a token's surprise that documents with its word must remove
+REFUSED = "not supported"
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 
 
@@ -117,9 +118,26 @@ def verdict(
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
     if beyond < max(LEAST, EXPLAINED * -bare) or least < PLACED:
-        return ("known without the context", None) if known else ("not supported", None)
+        return ("known without the context", None) if known else (REFUSED, None)
     name, source = _origin(lost, sources)
     return f"taken from {name}", source
+
+
+def why_refused(row: Any, best: pd.DataFrame) -> str:
+    """Which condition a refused sentence misses, and what it depends on all the same."""
+    surprise = -float(row.without_documents)
+    taken = (float(row.gain) - max(0.0, float(row.by_chance))) / max(surprise, 1e-9)
+    if taken < EXPLAINED:
+        reason = f"The documents remove {max(taken, 0):.0%} of its surprise; {EXPLAINED:.0%} is"
+    else:
+        reason = (
+            f"A word that it shares with the documents keeps its surprise: they remove "
+            f"{max(float(row.least_expected), 0):.0%} of it; {PLACED:.0%} is"
+        )
+    first: Any = best.iloc[0] if len(best) else None
+    if first is None or float(first.value) < LEAST:
+        return f"{reason} needed."
+    return f"{reason} needed. It still depends most on {first.source}."
 
 
 def _origin(lost: Floats, sources: Sequence[Source]) -> tuple[str, str | None]:

@@ -252,7 +252,7 @@ class Run:
         if kept:
             return (
                 f"Stopped; what was done is kept in {self._folder.name}. Run the same command "
-                "to go on."
+                "to resume."
             )
         return "Stopped before there was anything to keep; the same command starts again."
 
@@ -301,7 +301,8 @@ class Run:
 
     def show(self, progress: Progress) -> None:
         """Show progress of a run inside this one: pass `progress=run.show`."""
-        self._show(progress if progress.title else dataclasses.replace(progress, title=self.title))
+        title = f"{self.title} (resumed)" if self._resumed else self.title
+        self._show(progress if progress.title else dataclasses.replace(progress, title=title))
 
     def tell(
         self,
