@@ -69,14 +69,17 @@ def safe_point() -> None:
 
 @contextlib.contextmanager
 def _block(*, holds: bool, at_safe_points: bool) -> Generator[None]:
+    outermost = not _state.blocks
     if threading.current_thread() is not threading.main_thread() or not _handling():
         yield
         return
     step = holds and not at_safe_points
     try:
         _state.blocks += 1
-        _state.holding += holds
         _state.steps += step
+        _state.holding += holds - outermost  # the outermost was held while it opened
+        if _state.asked and not _state.holding:
+            _raise()
         yield
     finally:
         _state.holding += 1  # raise nothing during these lines
@@ -96,12 +99,13 @@ def _handling() -> bool:
     """Handle the signal for the outermost block, unless it is ignored or left to the system."""
     if _state.blocks:
         return True
-    _state.holding = _state.steps = _state.asked = 0
-    _state.came = False
     found = signal.getsignal(signal.SIGINT)
+    if not callable(found):
+        return False
+    _state.holding = 1  # raise nothing between here and the block
+    _state.steps = _state.asked = 0
+    _state.came = False
     if found is not _on_ctrl_c:
-        if not callable(found):
-            return False
         _state.before = found
         signal.signal(signal.SIGINT, _on_ctrl_c)
     return True

@@ -75,11 +75,11 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"head": (9, 9)}, "no head 9-9 here"),
-        ({"head": (9, 9), "kind": "encoder"}, "no encoder head 9-9 here"),
+        ({"head": (9, 9)}, "no head 9-9 in this atlas"),
+        ({"head": (9, 9), "kind": "encoder"}, "no encoder head 9-9 in this atlas"),
         ({"head": 3}, "head is (layer, head)"),
         ({"head": "12"}, "head is (layer, head)"),
-        ({"layer": 5}, "no layer 5 here"),
+        ({"layer": 5}, "no layer 5 in this atlas"),
         ({"kind": "decoder"}, "no decoder attention; it has encoder"),
         ({"offset": (1, 2, 3)}, "offset is key position"),
         ({"offset": (2, -2)}, "2 is more than -2"),

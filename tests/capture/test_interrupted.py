@@ -71,6 +71,20 @@ def test_a_capture_interrupted_at_any_moment_leaves_the_model_as_it_was(kind):
     assert work() == whole and state_of(scope.model) == before
 
 
+@pytest.mark.parametrize("block", [uninterrupted, stopped_safely])
+def test_a_block_interrupted_at_any_line_gives_the_signal_back(block):
+    """Also while its handler is put there, which takes Python several lines."""
+
+    def work() -> None:
+        with block(), block():
+            pass
+
+    _, lines = interrupted_at(None, work)
+    for moment in range(1, lines + 1):
+        stop, _ = interrupted_at(moment, work)
+        assert stop is not None and left_open() == [], moment
+
+
 def test_ctrl_c_waits_for_a_safe_point_and_no_longer():
     done: list[str] = []
     with pytest.raises(KeyboardInterrupt), stopped_safely():
