@@ -96,11 +96,11 @@ def test_a_weight_is_dragged_and_the_link_reopens_it(new_page, address, writer):
     app = opened(new_page, address, "&query=9&key=2")
     drag = app.page.locator('[data-control="weight-drag"]')
     expect(drag).to_be_enabled()
-    drag.scroll_into_view_if_needed()
-    box = drag.bounding_box()
-    middle = box["y"] + box["height"] / 2
 
     def pull() -> None:
+        drag.hover()  # waits until nothing moves it any more
+        box = drag.bounding_box()
+        middle = box["y"] + box["height"] / 2
         app.page.mouse.move(box["x"] + 3, middle)
         app.page.mouse.down()
         app.page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
