@@ -57,9 +57,12 @@ def test_a_wide_table_is_scrolled_by_keyboard_to_its_last_column(new_page, repor
         if region.evaluate(arrived):
             break
     assert until(page, lambda: region.evaluate(arrived))
-    last = region.locator("thead th").last.bounding_box()
-    frame = region.bounding_box()
-    assert last["x"] + last["width"] <= frame["x"] + frame["width"] + 1
+
+    def is_whole() -> bool:
+        last, frame = region.locator("thead th").last.bounding_box(), region.bounding_box()
+        return last["x"] + last["width"] <= frame["x"] + frame["width"] + 1
+
+    assert until(page, is_whole), "the last pixel is scrolled too"
     cut = region.locator("th").evaluate_all("all => all.some(e => e.scrollWidth > e.clientWidth)")
     assert not cut, "no name of a column is cut"
 
