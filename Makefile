@@ -38,8 +38,10 @@ test-web: $(VENV)/dev.stamp
 	$(NODE) npm --prefix web run --silent test
 	$(NODE) npm --prefix web run --silent size
 
+# what fails beside other tests is run once more, alone; the log keeps both, and the second decides
 test-python: $(VENV)/dev.stamp $(VENV)/browser.stamp
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -q --cache-clear -n $(WORKERS) --dist worksteal -m "not slow" || \
+	{ [ $$? = 1 ] && $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not slow"; }
 
 test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
