@@ -44,6 +44,7 @@ def page() -> str:
                 else ", ".join((*parameter.opts, *parameter.secondary_opts))
             )
             said = (getattr(parameter, "help", None) or "") + _choices(parameter)
+            said += _default(parameter, said)
             said = said.replace("|", "\\|")
             parts.append(f"| `{shown}` | {_plain(said)} |")
         parts.append("")
@@ -56,6 +57,19 @@ def _choices(parameter: Any) -> str:
     values = [value for one in (kind, *get_args(kind)) for value in get_args(one)
               if get_origin(one) is Literal]  # fmt: skip
     return f" One of {', '.join(dict.fromkeys(values))}." if values else ""
+
+
+def _default(parameter: Any, said: str) -> str:
+    """What an option is if it is not given, unless its help says so."""
+    stop = "" if not said or said[-1] in ".!?" else "."
+    if parameter.required:
+        return f"{stop} Required."
+    value = parameter.default
+    said_already = re.search(r"default|if left out|\[", said, re.I)
+    if value is None or value is False or value == () or said_already:
+        return ""
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    return f"{stop} Default: {'on' if value is True else shown}."
 
 
 def _plain(text: str) -> str:

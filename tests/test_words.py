@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
+import json
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -13,25 +13,28 @@ import pytest
 
 from headscope.arguments import need_seed
 from headscope.errors import BadInput
-from tests.sentences_page import labels, page
+from tests.sentences_page import labels, messages, others, page, paired
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "contributing" / "writing.md"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("training/**/*.md")])
 PAGES += sorted(path for path in ROOT.glob("docs/**/*.md") if path != GUIDE)
-SOURCES = sorted(ROOT.glob("src/headscope/**/*.py"))
-WEB = sorted([*ROOT.glob("web/src/**/*.ts"), *ROOT.glob("web/src/**/*.tsx")])
+PAGES += sorted(ROOT.glob("docs/**/*.ipynb"))
+PACKAGE = ROOT / "src" / "headscope"
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html")])
+WEB = ROOT / "web" / "src"
 
 AVOIDED = {
     "in hand": r"\bin hand\b",
-    "gone on with": r"\b(?:gone|goes|going|go|went) on with\b",
-    "is told": r"\b(?:is|are|was|were) told\b",
+    "gone on with": r"\b(?:gone|goes|going|go|went) on (?:with|where)\b",
+    "is told": r"\b(?:is|are|was|were|unless) told\b|\btold by\b",
     "is said": r"\b(?:is|are|was|were) said\b",
     "is no number": r"\b(?:is|are) no numbers?\b",
     "whoever": r"\bwhoever\b",
     "place": r"(?<!\bin )(?<!\bin the )(?<!\btake )(?<!\btakes )(?<!\bits )(?<!\{)\bplaces?\b",
     "evenly": r"\bevenly\b|\beven attention\b",
     "taken apart": r"\btaken apart\b|\btakes? \w+(?: \w+)? apart\b",
+    "of which none": r"\bof which none\b",
     "nobody": r"\bnobody\b",
 }
 # files that still hold an avoided word: entries may go, none may come
@@ -39,24 +42,41 @@ EXCEPTIONS = {
     "src/headscope/studies/kovaleva/inputs.py": {"nobody"},  # a sentence that the model reads
 }
 LONGEST = 35  # words
-LONG_SENTENCES = 19  # in the docs today; lower it when sentences were cut
+LONG_SENTENCES = 14  # in the docs today; lower it when sentences were cut
 
 # spelling is British ("colour", "normalise"); these are right there too, or names
 AMERICAN_TOO = {"program", "programs", "story", "stories", "meters", "focused", "biased",
-                "licensed", "math", "tokenizer", "tokenizers", "visualizing"}  # fmt: skip
+                "licensed", "math", "optimizer", "tokenizer", "tokenizers",
+                "visualizing"}  # fmt: skip
 IZE = re.compile(
     r"(?<![\w.-])(?!(?:over|re|down)?siz|sei|priz)\w+iz(?:e[drs]?|ers|ing|ations?)(?![\w.(=-])",
     re.I,
 )
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)
+FRONT = re.compile(r"\A---\n.*?\n---\n", re.S)  # a model card's
 CODE = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>\n]+>")
-HELPS = {"help", "about", "title", "shows", "label", "hint"}
 
 
-def prose(text: str) -> str:
+def written(path: Path) -> str:
+    """The text of a page, or of a notebook's cells that are no code."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".ipynb":
+        return FRONT.sub("", text)
+    cells = [each for each in json.loads(text)["cells"] if each["cell_type"] == "markdown"]
+    return "\n\n".join("".join(each["source"]) for each in cells)
+
+
+def prose(path: Path) -> str:
     """A page without its code and the addresses of its links."""
-    return CODE.sub("]", FENCE.sub("", text))
+    return CODE.sub("]", FENCE.sub("", written(path)))
+
+
+def shown(path: Path) -> list[str]:
+    """What a file of the package or of the pages shows to people."""
+    if path.is_relative_to(WEB):
+        return labels()[path.relative_to(WEB).as_posix()]
+    return [*messages(path), *others(path)]
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -69,36 +89,7 @@ def sentences(text: str) -> Iterator[str]:
         yield from re.split(r"(?<=[.!?])\s+", " ".join(paragraph.split()))
 
 
-def literals(node: ast.AST) -> str:
-    """All strings in an expression, those of f-strings too."""
-    found = [
-        each.value
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-        if " " in each.value  # names and keys are no prose
-    ]
-    return " ".join(found)
-
-
-@functools.cache
-def shown(path: Path) -> list[str]:
-    """What a module shows to people: messages it raises or warns of, helps, titles, sentences."""
-    return list(_shown(path))
-
-
-def _shown(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            yield literals(node.exc)
-        elif isinstance(node, ast.Call):
-            yield from (literals(each.value) for each in node.keywords if each.arg in HELPS)
-            yield from (literals(each) for each in node.args)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and node.value is not None:
-            yield literals(node.value)
-
-
-def avoided(texts: Iterator[str] | list[str], path: Path) -> list[str]:
+def avoided(texts: list[str], path: Path) -> list[str]:
     """Avoided words in the texts of a file, those excepted left out."""
     name = path.relative_to(ROOT).as_posix()
     free = EXCEPTIONS.get(name, set())
@@ -113,7 +104,7 @@ def avoided(texts: Iterator[str] | list[str], path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_page_holds_a_word_to_avoid(path: Path) -> None:
-    assert avoided([" ".join(prose(path.read_text("utf-8")).split())], path) == []
+    assert avoided([" ".join(prose(path).split())], path) == []
 
 
 def test_no_sentence_shown_by_the_package_holds_a_word_to_avoid() -> None:
@@ -121,19 +112,20 @@ def test_no_sentence_shown_by_the_package_holds_a_word_to_avoid() -> None:
 
 
 def test_no_label_of_the_pages_holds_a_word_to_avoid() -> None:
-    assert [each for path in WEB for each in avoided(labels(path), path)] == []
+    files = [WEB / name for name in labels()]
+    assert [each for path in files for each in avoided(shown(path), path)] == []
 
 
 def test_every_exception_is_still_one() -> None:
     for name, words in EXCEPTIONS.items():
-        path = ROOT / name
-        texts = shown(path) if path.suffix == ".py" else list(labels(path))
         for word in words:
+            texts = shown(ROOT / name)
             assert any(re.search(AVOIDED[word], text, re.I) for text in texts), (name, word)
 
 
 def american(text: str) -> list[str]:
     """Words in American spelling, by codespell's own list read backwards, and verbs in -ize."""
+    text = re.sub(r"\{[^{}]*\}", "", text)  # values are code
     found = {word.lower() for word in re.findall(r"(?<![\w.-])[A-Za-z]+(?![\w.(=-])", text)}
     return sorted((found & _american_words() | {each.lower() for each in IZE.findall(text)})
                   - AMERICAN_TOO)  # fmt: skip
@@ -146,9 +138,9 @@ def _american_words() -> frozenset[str]:
 
 
 def test_spelling_is_british_in_what_people_read() -> None:
-    texts = [(path, prose(path.read_text("utf-8"))) for path in PAGES]
-    texts += [(path, text) for path in SOURCES for text in shown(path)]
-    texts += [(path, text) for path in WEB for text in labels(path)]
+    texts = [(path, prose(path)) for path in PAGES]
+    files = [*SOURCES, *(WEB / name for name in labels())]
+    texts += [(path, text) for path in files for text in shown(path)]
     assert {(path.name, *words) for path, text in texts if (words := american(text))} == set()
     assert american("The color of tokenizers is normalized") == ["color", "normalized"]
 
@@ -156,17 +148,21 @@ def test_spelling_is_british_in_what_people_read() -> None:
 def test_the_guide_lists_every_word_to_avoid() -> None:
     text = GUIDE.read_text("utf-8").lower()
     assert [word for word in AVOIDED if word not in text] == []
+    rows = text.partition("## words")[2].split("| we write |")[1].splitlines()[2:]
+    left = [row.split("|")[1] for row in rows if row.startswith("|")]
+    unheld = [row for row in left if not any(re.search(each, row) for each in AVOIDED.values())]
+    assert unheld == [], "a row that no pattern holds"
 
 
 def test_long_sentences_of_the_docs_only_become_fewer() -> None:
     long = [
         f"{path.relative_to(ROOT)}: {sentence}"
         for path in PAGES
-        for sentence in sentences(path.read_text("utf-8"))
+        for sentence in sentences(written(path))
         if len(sentence.split()) > LONGEST
     ]
     assert len(long) <= LONG_SENTENCES, "\n".join(long)
-    assert len(long) > LONG_SENTENCES - 10, f"lower LONG_SENTENCES to {len(long)}"
+    assert len(long) > LONG_SENTENCES - 5, f"lower LONG_SENTENCES to {len(long)}"
 
 
 def test_the_page_of_sentences_holds_errors_and_labels_as_people_meet_them() -> None:
@@ -174,4 +170,20 @@ def test_the_page_of_sentences_holds_errors_and_labels_as_people_meet_them() -> 
     with pytest.raises(BadInput) as refused:
         need_seed(-1)
     assert str(refused.value).partition(" to ")[0] in text
-    assert "- `Type a sentence to read.`" in text and "- `Back to the default`" in text
+    for said in ("Type a sentence to read.", "Back to the default", "export"):
+        assert f"- `{said}`" in text, said
+    semicolon = "Emphasis and weights set by hand need Python; use headscope app."
+    assert f"- `{semicolon}`" in text and "- `the token that attends`" in text
+
+
+def test_the_page_of_sentences_lists_no_code() -> None:
+    said = [text for texts in labels().values() for text in texts]
+    code = re.compile(r"^(?:button|chip|bar) |translate\(|=>|^\)|^hs-|\bvar\(|^M\d|px\b")
+    assert [text for text in said if code.search(re.sub(r"\{.*\}", "·", text))] == []
+
+
+def test_a_changed_sentence_is_paired_with_its_new_wording() -> None:
+    old = ["There is no file {path}; look again.", "The text is longer than the model reads."]
+    new = ["The text has more tokens than the model reads.", "There is no file {path}; check it."]
+    assert paired(old, new) == [(old[0], new[1]), (old[1], new[0])]
+    assert paired(["zebra crossing"], new) == []

@@ -38,7 +38,7 @@ def ablate(
     label: options.LabelColumn = None,
     task_kind: Annotated[
         Literal["classification", "regression", "masked", "next"] | None,
-        typer.Option(help="What is asked; told by the data if left out."),
+        typer.Option(help="What is asked of the model; default: what the data are made for."),
     ] = None,
     metric: options.MetricName = None,
     mode: Annotated[

@@ -40,7 +40,7 @@ def open_app(
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; loopback unless told.")
+        str, typer.Option(help="Address to listen on, such as 0.0.0.0 for other machines.")
     ] = LOOPBACK,
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = PORT,
     allow_host: Annotated[

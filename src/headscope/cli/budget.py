@@ -25,9 +25,9 @@ def budget(
     output: Annotated[Path, options.output("The result: .parquet or .csv")],
     model: options.Model = None,
     sink: Annotated[int, typer.Option(help="First tokens that a restricted head sees.")] = 4,
-    window: Annotated[int, typer.Option(help="Latest tokens that it sees.")] = 256,
+    window: Annotated[int, typer.Option(help="Last tokens that a restricted head sees.")] = 256,
     tolerance: Annotated[
-        float, typer.Option(help="What the loss of a token may rise by, in nats.")
+        float, typer.Option(help="How much the loss of a token may rise, in nats.")
     ] = 0.02,
     needles: Annotated[
         int, typer.Option(help="Stretches of the text that are hidden and asked for.")

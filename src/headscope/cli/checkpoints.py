@@ -28,9 +28,11 @@ def checkpoints(
         list[str], typer.Argument(help="Checkpoints, or one folder that holds step folders.")
     ],
     output: Annotated[Path, options.output("The result: .parquet or .csv")],
-    corpus: Annotated[str, typer.Option("--corpus", help="Texts that every one reads.")] = "sample",
+    corpus: Annotated[
+        str, typer.Option("--corpus", help="Texts that every checkpoint reads.")
+    ] = "sample",
     measure: Annotated[
-        str, typer.Option("--measure", help="What changes are printed and drawn of.")
+        str, typer.Option("--measure", help="Measure whose changes are printed and drawn.")
     ] = "induction",
     limit: options.Limit = None,
     max_tokens: options.MaxTokens = None,

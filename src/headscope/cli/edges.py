@@ -25,7 +25,7 @@ def edges(
     model: options.Model = None,
     metric: options.AnswerMetric = None,
     steps: Annotated[int, typer.Option(help="Gradients between the two prompts.")] = 4,
-    exact: Annotated[int, typer.Option(help="Edges that are also patched one by one.")] = 0,
+    exact: Annotated[int, typer.Option(help="Edges to patch one by one as well.")] = 0,
     share: Annotated[
         float, typer.Option(help="Share of the clean answer that the circuit must bring back.")
     ] = 0.9,

@@ -26,8 +26,10 @@ def finetune(
     model: options.Model = None,
     epochs: Annotated[int, typer.Option(help="Passes over the training set.")] = 3,
     batch_size: Annotated[int, typer.Option(help="Examples a step.")] = 32,
-    learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 5e-5,
-    warmup: Annotated[float, typer.Option(help="The share of steps it rises over.")] = 0.1,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate after the warm-up.")] = 5e-5,
+    warmup: Annotated[
+        float, typer.Option(help="Share of the steps in which the learning rate rises.")
+    ] = 0.1,
     max_tokens: options.MaxTokens = 128,
     dropout: Annotated[float | None, typer.Option(help="The model's own if left out.")] = None,
     seed: options.Seed = 42,

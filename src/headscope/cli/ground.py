@@ -62,7 +62,7 @@ def ground(
         typer.Option("--log", help="Finished requests as .jsonl; a table of all is written."),
     ] = None,
     max_new_tokens: Annotated[
-        int, typer.Option("--max-new-tokens", help="Of an answer that the model writes.")
+        int, typer.Option("--max-new-tokens", help="Tokens of an answer that the model writes.")
     ] = 64,
     model: options.Model = None,
     device: options.Device = None,

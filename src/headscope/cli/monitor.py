@@ -33,7 +33,7 @@ def build(
         typer.Option("--what", help="Answers with their sentence taken away; or instructions."),
     ] = "context",
     others: Annotated[
-        int, typer.Option("--others", help="Other documents beside the one that is changed.")
+        int, typer.Option("--others", help="Other documents beside the changed one.")
     ] = 2,
     seed: options.Seed = 0,
 ) -> None:
@@ -65,7 +65,7 @@ def fit(
         Path, typer.Argument(help=".jsonl with messages, documents, answer and label a line.")
     ],
     output: Annotated[Path, options.output(".json")],
-    heads: Annotated[int, typer.Option("--heads", help="How many heads' shares it uses.")] = 8,
+    heads: Annotated[int, typer.Option("--heads", help="Heads whose shares the monitor uses.")] = 8,
     shuffles: Annotated[
         int, typer.Option("--shuffles", help="Shuffles of the labels behind the null.")
     ] = 200,

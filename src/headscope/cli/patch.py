@@ -29,10 +29,11 @@ def patch(
     model: options.Model = None,
     what: Annotated[
         Literal["heads", "weights", "values", "mlps", "layers"],
-        typer.Option(help="What is put from one run into the other."),
+        typer.Option(help="What is copied from one run into the other."),
     ] = "heads",
     method: Annotated[
-        Literal["exact", "estimate", "both"], typer.Option(help="A run each, or by gradients.")
+        Literal["exact", "estimate", "both"],
+        typer.Option(help="One run per change, or an estimate by gradients."),
     ] = "exact",
     metric: options.AnswerMetric = None,
     positions: Annotated[

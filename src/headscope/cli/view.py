@@ -64,7 +64,7 @@ def view(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--view", "-v", help=f"{' | '.join(VIEWS)}; head, image or sound unless told"),
+        typer.Option("--view", "-v", help=f"{' | '.join(VIEWS)}; default: head, image or sound"),
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Layer, counted from 0.")] = None,
     head: Annotated[
@@ -89,7 +89,7 @@ def view(
     ] = "vertical",
     minimum: Annotated[float, typer.Option(help="Leave out lines below this weight.")] = 0.0,
     generate: Annotated[
-        int, typer.Option(help="Let the model write on by so many tokens, and read those too.")
+        int, typer.Option(help="Let the model write N more tokens, and read those too.")
     ] = 0,
     own: Annotated[
         list[str] | None,

@@ -22,7 +22,7 @@ def alignment(
     target: Annotated[str | None, typer.Option(help="The translations, line by line.")] = None,
     links: Annotated[str | None, typer.Option(help="Word alignments: 0-0 1-2 on a line.")] = None,
     predicting: Annotated[
-        bool, typer.Option("--predicting", help="Ask a word one position before its own.")
+        bool, typer.Option("--predicting", help="Predict a word one position before its own.")
     ] = False,
     most_heads: found_heads.MostHeads = 4,
     max_tokens: options.MaxTokens = None,

@@ -18,8 +18,10 @@ def register(app: typer.Typer) -> None:
 def contacts(
     data: found_heads.Pairs,
     output: shared.Output,
-    contact: Annotated[float, typer.Option(help="Ångström below which residues touch.")] = 8.0,
-    apart: Annotated[int, typer.Option(help="Residues between those that count.")] = 6,
+    contact: Annotated[
+        float, typer.Option(help="Distance in Ångström below which residues touch.")
+    ] = 8.0,
+    apart: Annotated[int, typer.Option(help="Residues between two that count as a contact.")] = 6,
     most_heads: found_heads.MostHeads = 4,
     max_tokens: options.MaxTokens = None,
     limit: options.Limit = None,

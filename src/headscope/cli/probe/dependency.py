@@ -34,7 +34,7 @@ def dependency(
         str | None, typer.Option(help="Also train the probes over all heads on this treebank.")
     ] = None,
     vectors: Annotated[
-        Literal["glove", "embeddings"], typer.Option(help="Whose word vectors.")
+        Literal["glove", "embeddings"], typer.Option(help="Word vectors to use.")
     ] = "glove",
     glove: Annotated[Path | None, typer.Option(help="A GloVe text file.")] = None,
     subtypes: Annotated[
@@ -43,7 +43,7 @@ def dependency(
     possessive: Annotated[
         Literal["word", "marker"], typer.Option(help="Score a possessor by its word or marker.")
     ] = "word",
-    minimum: Annotated[int, typer.Option(help="Cases a relation needs for a row.")] = 100,
+    minimum: Annotated[int, typer.Option(help="Cases that a relation needs to be listed.")] = 100,
     mode: shared.Mode = "mean",
     max_tokens: options.MaxTokens = 128,
     limit: options.Limit = None,

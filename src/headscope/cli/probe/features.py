@@ -20,7 +20,7 @@ def features(
     data: shared.Data,
     output: shared.Output,
     other: Annotated[
-        str | None, typer.Option(help="A second model, to set beside the first.")
+        str | None, typer.Option(help="A second model to compare with the first.")
     ] = None,
     max_tokens: options.MaxTokens = 128,
     limit: options.Limit = None,

@@ -29,7 +29,9 @@ Data = Annotated[str, typer.Argument(help="The data, or sample for the one that 
 Output = Annotated[Path, output("The table: .csv or .parquet")]
 Mode = Annotated[
     Literal["mean", "first"],
-    typer.Option("--mode", help="What speaks for a split word: its mean or its first piece."),
+    typer.Option(
+        "--mode", help="How a split word is read: as the mean of its pieces or its first piece."
+    ),
 ]
 Drawings = Annotated[
     Path | None, typer.Option("--drawings", help="A folder for drawings of the best heads.")

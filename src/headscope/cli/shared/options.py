@@ -33,11 +33,12 @@ Dtype = Annotated[
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(
-        "--trust-remote-code", help="Run the code that comes with the model; mind whose it is."
+        "--trust-remote-code",
+        help="Run the Python code in the model's folder; only if you trust its authors.",
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", help="Only the first so many texts or examples.")
+    int | None, typer.Option("--limit", help="Read only the first N texts or examples.")
 ]
 MaxTokens = Annotated[
     int | None, typer.Option("--max-tokens", help="The most tokens the model reads at once.")
@@ -58,12 +59,12 @@ Engine = Annotated[
     Literal["local", "ray"], typer.Option("--engine", help="Measure here, or on a Ray cluster.")
 ]
 Sample = Annotated[
-    int | None, typer.Option("--sample", help="Draw so many examples at random (see --seed).")
+    int | None, typer.Option("--sample", help="Draw N examples at random (see --seed).")
 ]
 Field = Annotated[str, typer.Option("--field", help="The column or key that holds the text.")]
 Seed = Annotated[
     int,
-    typer.Option("--seed", help="Of everything that is drawn at random.", callback=_seed),
+    typer.Option("--seed", help="Seed of all random draws.", callback=_seed),
 ]
 Restart = Annotated[bool, typer.Option("--restart", help="Start over instead of resuming.")]
 MapFile = Annotated[Path | None, typer.Option("--map", help="A map as .svg, .png or .pdf.")]

@@ -189,7 +189,7 @@ export class ImageView implements View {
     });
     this.drawWords(hand);
     const bare = surfaces[this.context.shade()];
-    this.context.status(`${this.sentence()}${far ? "" : "; nothing of that has a place here"}`, {
+    this.context.status(`${this.sentence()}${far ? "" : "; none of it lies in this picture"}`, {
       kind: "ramp",
       ramp: Array.from({ length: 256 }, (_, i) => heat.map((part, at) => Math.round(bare[at] + ((part - bare[at]) * i) / 255)) as [number, number, number]),
       title: "share of the strongest",
