@@ -25,7 +25,7 @@ CODE = re.compile(
     r"|^(?:offset points|upper left|center \w+)$"
 )
 FONTS = "figures/fonts.py"
-TAGS = re.compile(r"\{#.*?#\}|\{%.*?%\}|<(script|style|code)\b.*?</\1>|<[^>]*>", re.S)
+TAGS = re.compile(r"\{\{.*?\}\}|\{#.*?#\}|\{%.*?%\}|<(script|style|code)\b.*?</\1>|<[^>]*>", re.S)
 ALIKE = 0.5  # of the letters of two sentences, so that one is taken for the other's new wording
 
 

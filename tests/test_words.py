@@ -42,6 +42,7 @@ EXCEPTIONS = {
     "src/headscope/studies/kovaleva/inputs.py": {"nobody"},  # a sentence that the model reads
 }
 LONGEST = 35  # words
+MOST_NEWS = 30  # lines of the changelog for one version
 LONG_SENTENCES = 14  # in the docs today; lower it when sentences were cut
 
 # spelling is British ("colour", "normalise"); these are right there too, or names
@@ -52,6 +53,11 @@ IZE = re.compile(
     r"(?<![\w.-])(?!(?:over|re|down)?siz|sei|priz)\w+iz(?:e[drs]?|ers|ing|ations?)(?![\w.(=-])",
     re.I,
 )
+
+# the entrance, and pages that a command prints
+BARE = {"index.md", "gallery/index.md", "performance/finetuning/tables.md",
+        "performance/probes/headscope-bundled.md", "performance/probes/all-MiniLM-L6-v2.md"}  # fmt: skip
+MADE = re.compile(r"\b(?:[Mm]ade|[Pp]rinted)\b.{0,60}\bby\s+`python -m [^`]*(?:>|OLDER)", re.S)
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.S)  # a model card's
@@ -152,6 +158,26 @@ def test_the_guide_lists_every_word_to_avoid() -> None:
     left = [row.split("|")[1] for row in rows if row.startswith("|")]
     unheld = [row for row in left if not any(re.search(each, row) for each in AVOIDED.values())]
     assert unheld == [], "a row that no pattern holds"
+
+
+def test_the_news_of_a_version_takes_at_most_thirty_lines() -> None:
+    versions = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
+    lines = {each.partition("\n")[0]: [*filter(None, each.splitlines())] for each in versions}
+    assert {name: len(each) for name, each in lines.items() if len(each) > MOST_NEWS} == {}
+
+
+def test_a_page_opens_with_what_a_reader_can_do_and_ends_with_the_next_step() -> None:
+    wrong: list[str] = []
+    for path in sorted(ROOT.glob("docs/**/*.md")):
+        name, text = path.relative_to(ROOT / "docs").as_posix(), path.read_text("utf-8")
+        if name in BARE or "decisions/" in name or MADE.search(text[:2500]):
+            continue
+        parts = [each for each in re.split(r"\n\s*\n", text.strip()) if not each.startswith("<!--")]
+        if not re.match(r"After this page (?:you|headscope|your own)\b", parts[1]):
+            wrong.append(f"{name} opens with: {parts[1][:60]}")
+        if not parts[-1].startswith("Next: "):
+            wrong.append(f"{name} ends with: {parts[-1][:60]}")
+    assert wrong == []
 
 
 def test_long_sentences_of_the_docs_only_become_fewer() -> None:

@@ -155,7 +155,7 @@ def _need_usable(name: str, value: Any, is_path: bool) -> None:
     except UnicodeEncodeError:
         longest = LONGEST_NAME + 1
     if "\0" in os.fspath(value) or longest > LONGEST_NAME:
-        raise BadInput(f"{name}= is no name that a file can have: {shown(value)}.")
+        raise BadInput(f"{name}= cannot be a file name: {shown(value)}.")
 
 
 def _fits(rule: _Rule, value: Any) -> bool:

@@ -90,7 +90,7 @@ def test_a_sink_is_a_remark_and_never_the_name_of_a_head(new_page, address, labe
     page.goto(f"{address}/?model=writer&text=the+cat+sat+on+the+mat")
     headline = page.locator('[data-panel="facts"] .label-line')
     remark = page.locator("[data-sink]")
-    said = label or "No pattern stands out beside its sink."
+    said = label or "No pattern stands out besides its sink."
     expect(headline).to_contain_text(said)
     expect(headline).not_to_contain_text("first-token sink")
     begins = "It also leaves" if label else "It leaves"

@@ -85,7 +85,7 @@ def test_a_model_that_answers_elsewhere_has_no_loss_by_token() -> None:
 
 def test_queries_that_no_gradient_reaches_are_refused() -> None:
     scope = odd.odd_scope(odd.zaya)  # normalises query and key in one module of two inputs
-    with pytest.raises(HeadscopeError, match="cannot be followed back to what earlier layers"):
+    with pytest.raises(HeadscopeError, match="cannot trace the queries and keys"):
         hs.circuits.score(scope, SHORT, 1, 1, query=1, key=0)
 
 

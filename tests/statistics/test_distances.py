@@ -103,7 +103,7 @@ def test_clusters_are_the_same_for_the_same_seed_and_can_be_drawn():
         dots = np.concatenate([dots.get_offsets() for dots in figure.axes[0].collections])
         order = np.lexsort(dots.T)
         np.testing.assert_allclose(dots[order], one.positions[np.lexsort(one.positions.T)])
-    with pytest.raises(BadInput, match="24 heads but 3 values"):
+    with pytest.raises(BadInput, match="one value per head: 24, not 3"):
         one.plot([1, 2, 3])
 
 

@@ -45,7 +45,7 @@ class OverCheckpoints(HeadResult):
         """One head's measure by step."""
         wide = self._wide(name, kind)
         if (layer, head) not in wide.columns:
-            raise BadInput(f"There is no head {layer}-{head} here.")
+            raise self._no_head(layer, head)
         found: Any = wide[layer, head]
         return found
 
@@ -183,7 +183,7 @@ class OverCheckpoints(HeadResult):
         from headscope.checkpoints.examples import then_and_now
 
         if (layer, head) not in set(zip(self.table["layer"], self.table["head"], strict=True)):
-            raise BadInput(f"There is no head {layer}-{head} here.")
+            raise self._no_head(layer, head)
         chosen = sorted(steps or (self.step_numbers[0], self.step_numbers[-1]))
         for step in chosen:
             self._check(step)
@@ -240,6 +240,13 @@ class OverCheckpoints(HeadResult):
     def _check(self, step: int) -> None:
         if step not in self.step_numbers:
             raise BadInput(f"There is no step {step}; the steps are {self.step_numbers}.")
+
+    def _no_head(self, layer: int, head: int) -> BadInput:
+        last = self.table[["layer", "head"]].max()
+        return BadInput(
+            f"There is no head {layer}-{head}; the checkpoints have layers 0 to {last['layer']} "
+            f"and heads 0 to {last['head']}."
+        )
 
     def _wide(self, name: str, kind: str | None) -> pd.DataFrame:
         """step × (layer, head)."""

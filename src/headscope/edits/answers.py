@@ -68,7 +68,7 @@ def as_questions(
         )
     if limit is not None or metric is not None:
         name = "limit" if limit is not None else "metric"
-        raise BadInput(f"These Questions are already built; pass {name}= when building them.")
+        raise BadInput(f"{name}= has no effect on Questions; pass it to make_questions.")
     return task
 
 

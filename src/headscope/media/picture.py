@@ -105,8 +105,8 @@ def _upright(image: Any, told: str, most_pixels: int) -> NDArray[np.uint8]:
 def _check_size(columns: int, rows: int, told: str, most_pixels: int) -> None:
     if columns * rows > most_pixels:
         raise BadInput(
-            f"{told} has {columns * rows / 1e6:.0f} million pixels; make it smaller than "
-            f"{most_pixels / 1e6:g} million first, models read far fewer."
+            f"{told} has {columns * rows / 1e6:.0f} million pixels; reduce it to at most "
+            f"{most_pixels / 1e6:g} million pixels."
         )
 
 
@@ -121,10 +121,7 @@ def _from_array(source: Any) -> NDArray[np.uint8]:
             f"An array of shape {np.asarray(source).shape} is not a picture; give rows × "
             f"columns, or rows × columns × 3."
         )
-    if array.shape[0] * array.shape[1] > MOST_PIXELS:
-        raise BadInput(
-            f"The picture has {array.shape[0] * array.shape[1] / 1e6:.0f} million pixels."
-        )
+    _check_size(array.shape[1], array.shape[0], "The picture", MOST_PIXELS)
     values = array.astype(np.float64)
     if not np.isfinite(values).all():
         raise BadInput("The picture holds NaN or infinite values; replace them first.")

@@ -81,7 +81,7 @@ class _Reader:
 
     def settings(self) -> dict[str, Value]:
         if self._data[:4] != b"GGUF":
-            raise ValueError("it does not begin as a GGUF file does")
+            raise ValueError("it does not begin with the bytes GGUF")
         self._at = 8  # after the version
         _, count = self._take("Q"), self._take("Q")
         found: dict[str, Value] = {}

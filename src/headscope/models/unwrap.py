@@ -111,7 +111,9 @@ class PlainModel(nn.Module):
         self.config = SimpleNamespace(is_encoder_decoder=False, _name_or_path="")
         self._names = list(inspect.signature(module.forward).parameters)
         if not self._names:
-            raise BadInput(f"The forward of {type(module).__name__} takes no input.")
+            raise BadInput(
+                f"{type(module).__name__}.forward takes no input; give a model whose forward does."
+            )
 
     def get_input_embeddings(self) -> nn.Module | None:
         """The embedding of tokens; None for a module that takes vectors."""

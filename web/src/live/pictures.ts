@@ -31,7 +31,7 @@ export async function decoded(bytes: Uint8Array, name: string, most: number): Pr
     throw new Error(`${name} is not a picture that this browser reads, or it is damaged.`);
   });
   const { width, height } = bitmap;
-  if (width * height > most) throw new Error(`${name} has ${Math.round((width * height) / 1e6)} million pixels; make it smaller than ${most / 1e6} million first, models read far fewer.`);
+  if (width * height > most) throw new Error(`${name} has ${Math.round((width * height) / 1e6)} million pixels; reduce it to at most ${most / 1e6} million pixels.`);
   const context = new OffscreenCanvas(width, height).getContext("2d")!;
   context.fillStyle = "white";
   context.fillRect(0, 0, width, height);

@@ -252,7 +252,7 @@ export class LiveReading {
       if (kept.size >= pairsShown) break;
     }
     const special = classes.some((each) => each < 3);
-    const left = [special ? "special tokens" : "", causal && t > 1 ? "the first token as what is looked at" : ""].filter(Boolean);
+    const left = [special ? "special tokens" : "", causal && t > 1 ? "the first token as a key" : ""].filter(Boolean);
     return { looks: [...kept.values()], left_out: left.length ? `Left out: ${left.join(", and ")}.` : null };
   }
 }

@@ -46,8 +46,8 @@ class Added:
         if share > (MISSED_IN_HALF if half else MISSED):
             raise HeadscopeError(
                 f"What the heads and MLPs of {scope.name} add does not sum to its logit (it misses "
-                f"by {share:.1%} of the largest part): something other than sums and linear "
-                f"maps lies between them and the logit, so it cannot be decomposed."
+                f"by {share:.1%} of the largest part): another operation "
+                f"changes them before the logit, so the logit cannot be decomposed."
             )
 
 

@@ -167,7 +167,7 @@ def token_id(scope: Scope, word: str | int) -> int:
     if len(tried[0]) == 1:
         raise BadInput(f"{scope.name} does not know the word {word!r}; choose another target.")
     raise BadInput(
-        f"{word!r} is {len(tried[0])} tokens for {scope.name} ({' · '.join(pieces)}); give a "
+        f"{scope.name} splits {word!r} into {len(tried[0])} tokens ({' · '.join(pieces)}); give a "
         "target that is one token, such as its first piece."
     )
 

@@ -96,7 +96,7 @@ def named(
     need_scope(scope)
     chosen = tuple(names) if names is not None else NAMES[:4]
     if not chosen:
-        raise BadInput(f"Name at least one of {', '.join(NAMES)}.")
+        raise BadInput(f"Give names=: one or more of {', '.join(NAMES)}.")
     wrong = [name for name in chosen if name not in NAMES]
     if wrong:
         raise BadInput(f"There is no head called {wrong[0]!r}; there are {', '.join(NAMES)}.")

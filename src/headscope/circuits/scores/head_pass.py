@@ -114,8 +114,8 @@ def head_pass(
         )
     if not found.call.q.requires_grad or not (kind == "cross" or found.call.k.requires_grad):
         raise HeadscopeError(
-            f"{scope.name} makes the queries and keys of layer {layer} in a way that cannot be "
-            "followed back to what earlier layers wrote, so its scores cannot be decomposed."
+            f"headscope cannot trace the queries and keys of layer {layer} of {scope.name} to "
+            "earlier layers, so its scores cannot be decomposed."
         )
     return found
 

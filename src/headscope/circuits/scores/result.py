@@ -98,7 +98,7 @@ class Score(HeadResult):
             title=f"Why {self.title}",
             caption=(
                 f"{self.model} · score {self.value:+.2f}, weight {self.weight:.3f}{bias}\n"
-                f"Pairs that are not shown add {rest:+.2f}. Norms are held at their scale."
+                f"Pairs that are not shown add {rest:+.2f}. The norms' scale is held fixed."
             ),
         )
 

@@ -186,7 +186,7 @@ class SlicedLast:
         with self._sweep.asking(note):
             step = find_output_step(self._whole, self._attention, args, kwargs, lambda: own[0])
         if step is None:
-            raise ValueError("the layer cannot be cut at its attention")
+            raise ValueError("the layer cannot be run from its attention on")
         return step
 
 

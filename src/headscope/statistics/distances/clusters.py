@@ -40,7 +40,7 @@ class Clusters:
         layers = np.array([layer for layer, _ in self.heads], dtype=float)
         shown = layers if values is None else np.asarray(values, dtype=float).ravel()
         if len(shown) != len(self.heads):
-            raise BadInput(f"There are {len(self.heads)} heads but {len(shown)} values.")
+            raise BadInput(f"Give one value per head: {len(self.heads)}, not {len(shown)}.")
         return head_scatter(
             self.positions,
             shown,
@@ -67,7 +67,7 @@ def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, flo
 
     n = len(distances)
     if n < 3:
-        raise BadInput("A map of heads needs at least three heads.")
+        raise BadInput(f"This model has {n} heads; a map of heads needs at least three.")
     distances = (distances + distances.T) / 2  # symmetric up to rounding, which smacof refuses
     chance = np.random.default_rng(seed)
     spread = float(distances.mean()) or 1.0

@@ -109,7 +109,7 @@ def _molecule(smiles: str) -> Molecule:
     chem: Any = Chem
     made = chem.MolFromSmiles(smiles)
     if made is None:
-        raise ValueError(f"{smiles[:60]!r} is not a molecule")
+        raise ValueError(f"{smiles[:60]!r} is not the SMILES of a molecule")
     maps = [atom.GetAtomMapNum() for atom in made.GetAtoms()]
     for atom in made.GetAtoms():
         atom.SetAtomMapNum(0)

@@ -169,9 +169,9 @@ def _left_out(part: Part) -> str | None:
     special = not bool(part.key.content.all() and part.query.content.all())
     first = part.causal and len(part.key) > 1
     if special and first:
-        return "Left out: special tokens, and the first token as what is looked at."
+        return "Left out: special tokens, and the first token as a key."
     if first:
-        return "Left out: the first token as what is looked at."
+        return "Left out: the first token as a key."
     return "Left out: special tokens." if special else None
 
 

@@ -69,7 +69,10 @@ def numbered(heads: Pairs, table: Table) -> list[int]:
             raise BadInput(f"heads= lists (layer, head) pairs such as [(2, 3)], not {pair!r}.")
         layer, head = pair
         if layer not in table.layers or head not in range(table.heads):
-            raise BadInput(f"There is no head {layer}-{head} here; give heads= that were measured.")
+            raise BadInput(
+                f"Head {layer}-{head} was not measured; heads= takes layers {min(table.layers)} "
+                f"to {max(table.layers)} and heads 0 to {table.heads - 1}."
+            )
         found.append(int(layer) * table.heads + int(head))
     return found
 

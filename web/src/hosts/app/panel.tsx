@@ -76,7 +76,7 @@ function What({ facts, session, off }: { facts: HeadFacts; session: Session; off
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{off ? "Off: it attends uniformly." : facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "beside its sink" : "on this text"}.`}</span>}
+        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{off ? "Off: it attends uniformly." : facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "besides its sink" : "on this text"}.`}</span>}
       </p>
       {facts.sink && <p class="quiet" data-sink>{facts.label ? "It also" : "It"} {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}

@@ -45,7 +45,7 @@ export function Writers({ session, instrument }: { session: Session; instrument:
       )}
       {query === null && <p class="quiet">Click a token in the picture to see which earlier heads and words made this head attend where it does.</p>}
       {query !== null && !wanted && <button class="button" data-control="writers" onClick={() => setWanted(true)}>which earlier heads and words led “{visible(tokens.query.text[query] ?? "")}” there?</button>}
-      {question !== null && answer?.for !== question && <p class="quiet">asking who wrote it…</p>}
+      {question !== null && answer?.for !== question && <p class="quiet">finding the writers…</p>}
       {answer?.for === question && answer?.error && <p class="quiet">{answer.error}</p>}
       {reply && (
         <>

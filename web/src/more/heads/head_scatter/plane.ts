@@ -233,7 +233,7 @@ export class HeadPlane {
     const set = (name: string) => (value: string) => this.context.store.set({ [name]: value });
     const lasso = make("button", { class: "button", "data-control": "lasso", "aria-pressed": String(this.lasso), title: "Select heads by drawing a loop" }, "lasso");
     lasso.addEventListener("click", () => lasso.setAttribute("aria-pressed", String((this.lasso = !this.lasso))));
-    const clear = make("button", { class: "button", "data-control": "clear" }, "choose none");
+    const clear = make("button", { class: "button", "data-control": "clear" }, "clear selection");
     clear.addEventListener("click", () => this.choose([]));
     const [{ name, title, entries: shown }] = planeChoices;
     const offered = shown.filter(([value]) => value !== "clusters" || hasClusters(this.table));

@@ -192,7 +192,7 @@ export class ImageView implements View {
     this.context.status(`${this.sentence()}${far ? "" : "; none of it lies in this picture"}`, {
       kind: "ramp",
       ramp: Array.from({ length: 256 }, (_, i) => heat.map((part, at) => Math.round(bare[at] + ((part - bare[at]) * i) / 255)) as [number, number, number]),
-      title: "share of the strongest",
+      title: "share of the strongest patch's attention",
       low: "0",
       high: "1",
     });

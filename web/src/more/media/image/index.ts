@@ -11,7 +11,7 @@ const definition: ViewDefinition = {
   place: 6,
   controls: ["layer"],
   choices: [
-    { name: "side", title: "selected", entries: [["query", "looks at"], ["key", "is looked at by"]] },
+    { name: "side", title: "selected", entries: [["query", "attends to"], ["key", "is attended to by"]] },
     { name: "smoothing", title: "between patches", entries: [["nearest", "sharp"], ["smooth", "smoothed"]] },
     { name: "opacity", title: "opacity", entries: [["0.8", "80 %"], ["0.5", "50 %"], ["1", "100 %"]] },
   ],

@@ -43,7 +43,7 @@ export class ScoreView implements View {
       make("h2", {}, header.title),
       make("p", { class: "so-said" }, this.said("query"), " ", this.said("key")),
       this.table(),
-      make("p", { class: "so-note" }, `Score ${valueText(header.value)}, weight ${weightText(header.weight)}${bias}. Pairs that are not shown add ${valueText(header.rest)}. Norms are held at their scale.`),
+      make("p", { class: "so-note" }, `Score ${valueText(header.value)}, weight ${weightText(header.weight)}${bias}. Pairs that are not shown add ${valueText(header.rest)}. The norms’ scale is held fixed.`),
       ...this.removed(),
     );
     this.context.status(header.title);
@@ -120,6 +120,6 @@ export class ScoreView implements View {
     const rows = removed.map(({ writer, side, predicted, rescaled, measured }) =>
       make("tr", {}, make("td", {}, writer), make("td", {}, side), ...[predicted, rescaled, measured].map((value) => make("td", {}, valueText(value)))),
     );
-    return [make("h3", {}, "Change of weight without a writer"), make("table", { class: "so-removed" }, make("tr", {}, ...titles), ...rows)];
+    return [make("h3", {}, "Weight change when a writer is removed"), make("table", { class: "so-removed" }, make("tr", {}, ...titles), ...rows)];
   }
 }
