@@ -37,9 +37,9 @@ python examples/gallery.py
 ```
 
 In the code, `minilm` and `smollm2` are the paths of those models on disk (the packages of
-`requirements/models.txt` carry them), `whisper` is Whisper base, opened (it is unpacked by
-`requirements/fetch_data.py`), `recording` is what a voice of espeak-ng makes of the sentence
-`spoken`, and `picture` is a handwritten digit of the kind that `training.vision.digits.draw` makes;
+`requirements/models.txt` carry them). `whisper` is Whisper base, opened;
+`requirements/fetch_data.py` unpacks it. `recording` is `spoken` as a voice of espeak-ng reads it.
+`picture` is a handwritten digit of the kind that `training.vision.digits.draw` makes.
 `bundled_atlas` is that of `headscope.atlas.bundled`, and `pages` are the paragraphs of novels that
 it was made of (`training.bundled_atlas.texts()`). Everything else comes with headscope.
 """
