@@ -92,7 +92,9 @@ def counting(monkeypatch, module, name: str) -> list[int]:
 @pytest.mark.parametrize(
     ("words", "seen"),
     [
-        (COMPARE, "c.csv.partial/change.npz"),  # while the maps are compared
+        pytest.param(  # while the maps are compared
+            COMPARE, "c.csv.partial/change.npz", marks=pytest.mark.slow
+        ),
         pytest.param(  # the first is surveyed
             COMPARE, "c.csv.partial/before.parquet.partial/counts.npz", marks=pytest.mark.slow
         ),

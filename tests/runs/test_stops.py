@@ -12,8 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TIMES = os.environ.get("HEADSCOPE_STOPS")
 SEED = os.environ.get("HEADSCOPE_SEED", "0")
-# one of each way to keep a part: a pass over a corpus, a probe, a sweep of heads, pairs, a training
-FEW = ("survey", "probe dependency", "ablate", "patch", "finetune")
+FEW = ("survey", "ablate")  # a pass over a corpus, a sweep of heads; all others are slow
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ def over(engine, scope, folder, statistics=("entropy", "previous_word", "cls"), 
     return hs.survey(scope, folder, list(statistics), engine=engine, **options)
 
 
+@pytest.mark.slow  # the same without Ray: test_shards
 def test_workers_that_read_their_own_files_give_the_table_of_one_machine(
     cluster, tiny_bert, tmp_path
 ):
