@@ -93,9 +93,10 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert numbers == [f"{n + 1:04}" for n in range(len(numbers))]
 
 
-def test_files_named_in_the_architecture_exist() -> None:
-    named = re.findall(r"`([a-z_/]+\.(?:py|ts))`", (ROOT / "ARCHITECTURE.md").read_text())
-    roots = (ROOT, ROOT / "src/headscope")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(path: Path) -> None:
+    roots = (ROOT, ROOT / "src/headscope", ROOT / "src/headscope/statistics", path.parent)
+    named = re.findall(r"`(?:pytest |python )?([a-z_0-9]+/[a-z_0-9/]+\.(?:py|ts))", path.read_text())
     assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 

@@ -1,6 +1,6 @@
 """Run the kernel of whole rows under TRITON_INTERPRET=1 and compare it with the block kernel and,
 for rank correlations, with scipy, for evenness with numpy in double precision; see
-test_row_tiles."""
+test_row_kernel."""
 
 from __future__ import annotations
 
