@@ -9,7 +9,7 @@ from typing import Any
 
 import headscope as hs
 
-PACKAGES = ("circuits", "emphasis", "monitor", "probe", "results")
+PACKAGES = ("circuits", "emphasis", "monitor", "probe", "results", "studies")
 
 
 def page() -> str:

@@ -96,8 +96,9 @@ def test_decisions_are_numbered_without_gaps() -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_that_a_page_names_exist(path: Path) -> None:
     roots = (ROOT, ROOT / "src/headscope", ROOT / "src/headscope/statistics", path.parent)
-    named = re.findall(r"`(?:pytest |python )?([a-z_0-9]+/[a-z_0-9/]+\.(?:py|ts))", path.read_text())
-    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
+    named = re.compile(r"`(?:pytest |python )?([a-z_0-9]+/[a-z_0-9/]+\.(?:py|ts))")
+    found = named.findall(path.read_text())
+    assert [name for name in found if not any((root / name).exists() for root in roots)] == []
 
 
 @pytest.fixture(scope="module")

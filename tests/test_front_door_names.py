@@ -20,16 +20,18 @@ IMPORT_ALL = """
 import importlib, pkgutil, sys, types
 import headscope as hs
 names = {name: getattr(hs, name) for name in hs.__all__}
-inner = {name: getattr(hs.circuits, name) for name in hs.circuits.__all__}
+inner = {(package, name): getattr(package, name)
+         for package in (hs.circuits, hs.results, hs.studies) for name in package.__all__}
 for found in pkgutil.walk_packages(hs.__path__, "headscope."):
     if not found.name.endswith("__main__"):
         importlib.import_module(found.name)
 shadowed = [n for n in names if getattr(hs, n) is not names[n]]
-shadowed += [f"circuits.{n}" for n in inner if getattr(hs.circuits, n) is not inner[n]]
+shadowed += [f"{p.__name__}.{n}" for p, n in inner if getattr(p, n) is not inner[p, n]]
 modules = [n for n in hs.__all__ if isinstance(getattr(hs, n), types.ModuleType)]
-modules += [n for n in hs.circuits.__all__ if isinstance(getattr(hs.circuits, n), types.ModuleType)]
+modules += [n for p, n in inner if isinstance(getattr(p, n), types.ModuleType)]
 print(shadowed, sorted(modules))
 """
+PACKAGES = ("headscope", "headscope.circuits", "headscope.results", "headscope.studies")
 PUBLIC_MODULES = ["circuits", "emphasis", "monitor", "probe", "results", "studies"]
 
 
@@ -43,8 +45,9 @@ def test_a_name_is_the_same_before_and_after_every_file_is_imported() -> None:
     assert printed(IMPORT_ALL) == f"[] {PUBLIC_MODULES}"
 
 
-def test_the_stub_declares_every_view_as_it_is() -> None:
-    assert front_door_stub.STUB.read_text("utf-8") == front_door_stub.stub(), (
+@pytest.mark.parametrize("path", front_door_stub.STUBS, ids=lambda path: path.parent.name)
+def test_a_stub_declares_every_view_and_study_as_it_is(path: Path) -> None:
+    assert path.read_text("utf-8") == front_door_stub.stub(path), (
         "run: python -m tests.front_door_stub"
     )
 
@@ -76,6 +79,8 @@ CALLS = [
     ("hs.open('r.parquet')", "('r.parquet')", "(file='r.parquet')"),
     ("hs.results.Survey.load('s.parquet').map('entropy')", ".map(", ".mpa("),
     ("hs.attribute(scope, 'a', target='b')", "target=", "targte="),
+    ("report = hs.studies.vig(scope, limit=3)", "limit=", "limt="),
+    ("hs.studies.kovaleva(scope, finetuned={'RTE': 'tuned'}).save('r.html')", ".save(", ".svae("),
 ]
 
 
@@ -105,7 +110,7 @@ def test_a_type_checker_judges_right_and_wrong_calls(tmp_path: Path) -> None:
 
 
 def test_stubs_name_only_what_exists() -> None:
-    for package in ("headscope", "headscope.circuits"):
+    for package in PACKAGES:
         stub = Path(importlib.import_module(package).__file__ or "").with_suffix(".pyi")
         for name, (module, there) in front_door.stub_names(stub).items():
             home = importlib.import_module(module)

@@ -9,9 +9,9 @@ in `__init__.pyi`, which editors and type checkers read.
 """
 
 from headscope._version import __version__
-from headscope.front_door import attach, view_functions
+from headscope.front_door import VIEWS, attach, view_functions
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "__version__",
-    *attach(__name__, view_functions().values()),
+    *attach(__name__, {function: (VIEWS, function) for function in view_functions().values()}),
 ]

@@ -59,7 +59,7 @@ from headscope.views.text import Words
 
 __version__: str
 
-# the views: python -m tests.front_door_stub
+# below: python -m tests.front_door_stub
 class _Shared(TypedDict, total=False):
     theme: Literal["auto", "light", "dark"]
     labels: Labels | None

@@ -2,7 +2,8 @@
 
 A package's `__init__.pyi` is the one list of its public names: editors and type checkers read it,
 and `attach` reads it too. `from headscope.reading import load as load` says where `load` lives.
-Views are found by the names of their files, so that a new one needs no line in a list.
+Views and studies are found by the names of their files, so that a new one needs no line in a list;
+`python -m tests.front_door_stub` declares them in the stubs.
 
 A folder and a function may share a name: `hs.atlas(…)` is a function and `headscope.atlas` holds
 its code. Python binds an imported folder as an attribute of its parent, so `hs.atlas` would turn
@@ -15,7 +16,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -57,15 +58,16 @@ class FrontDoor(ModuleType):
         return sorted({*self.homes, *(name for name in self.__dict__ if name.startswith("__"))})
 
 
-def attach(package: str, views: Iterable[str] = ()) -> list[str]:
+def attach(package: str, found: Mapping[str, tuple[str, str]] | None = None) -> list[str]:
     """Serve a package's public names from its stub.
 
     Parameters
     ----------
     package
         The package's name, such as "headscope.circuits".
-    views
-        Functions that `headscope.surfaces` makes of the files in `views/`.
+    found
+        More public names, which are found by looking in a folder: the module of each, and its name
+        there. The stub declares them too, but does not say where they live.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def attach(package: str, views: Iterable[str] = ()) -> list[str]:
     """
     module = sys.modules[package]
     homes = stub_names(Path(str(module.__file__)).with_suffix(".pyi"))
-    homes |= {name: (VIEWS, name) for name in views}
+    homes |= found or {}
     module.__dict__["homes"] = homes
     module.__class__ = FrontDoor
     return sorted(homes)

@@ -108,8 +108,8 @@ HEAD = """
 Each is read through a processor of its kind, from a picture of 100 × 60 pixels or half a second of
 sound. `tests/contracts/test_media_families.py` holds what is captured to what the model's own eager
 attention modules give (1e-5), a head switched off to the model with that head's values set to zero,
-and a survey to the mean of its readings; `tests/reading/media/test_positions.py` paints patches to see
-that they lie where their rectangles say.
+and a survey to the mean of its readings; `tests/reading/media/test_positions.py` paints patches to
+see that they lie where their rectangles say.
 
 | family | reads | attention | positions looked at | notes |
 |---|---|---|---|---|

@@ -48,7 +48,7 @@ SHARED = ("--limit", "--max-tokens", "--seed", "--device", "--dtype", "--restart
 
 def functions() -> dict[str, FunctionType]:
     found: dict[str, FunctionType] = {}
-    for home in (hs, hs.circuits, hs.emphasis, hs.monitor, hs.probe):
+    for home in (hs, hs.circuits, hs.emphasis, hs.monitor, hs.probe, hs.studies):
         for name in home.__all__:
             value: Any = getattr(home, name)
             if isinstance(value, FunctionType):

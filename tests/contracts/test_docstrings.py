@@ -19,12 +19,13 @@ ELSEWHERE = {"ground", "fit_head_weights", "grounding_view", "finetune", "word_t
              "atlas_view", "image_view", "sound_view", "probe.all_heads", "budget", "press_of",
              "over_checkpoints", "circuits.edges", "probe.alignment", "probe.atoms",
              "probe.contacts", "probe.speech", "emphasis.effect", "emphasis.choose",
-             "monitor.fit"}  # fmt: skip
+             "monitor.fit", "studies.clark", "studies.kovaleva", "studies.rxnmapper",
+             "studies.whisper"}  # fmt: skip
 
 
 def public() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for home in (hs, hs.circuits, hs.emphasis, hs.monitor, hs.probe, hs.results):
+    for home in (hs, hs.circuits, hs.emphasis, hs.monitor, hs.probe, hs.results, hs.studies):
         for name in home.__all__:
             value = getattr(home, name)
             if callable(value):

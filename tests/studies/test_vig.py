@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import headscope as hs
 from headscope.cli import build
-from headscope.studies import STUDIES
 
 SECTIONS = (
     "Next word", "Previous word", "Identical or related words",
@@ -20,7 +20,7 @@ SECTIONS = (
 
 @pytest.fixture(scope="module")
 def report(tiny_bert):
-    return STUDIES["vig"](tiny_bert, limit=4)
+    return hs.studies.vig(tiny_bert, limit=4)
 
 
 def test_every_pattern_has_its_section_scores_and_reason(report) -> None:
@@ -97,7 +97,7 @@ def test_the_page_needs_no_network_and_says_how_it_was_made(report) -> None:
 
 
 def test_a_model_that_only_looks_back_is_told_what_is_left_out(tiny_llama) -> None:
-    report = STUDIES["vig"](tiny_llama, limit=4)
+    report = hs.studies.vig(tiny_llama, limit=4)
     text = report.html()
     assert "this model looks only back" in text
     assert "sink" in report.tables and "next_word" not in report.tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,17 +42,17 @@ def study(
 
       headscope study vig --model bert-base-uncased --data data -o vig.html
     """
+    from headscope import studies
     from headscope.corpus.sample import SAMPLE
-    from headscope.studies import STUDIES
 
-    if name not in STUDIES:
-        raise BadInput(f"There is no study {name!r}; there are {', '.join(sorted(STUDIES))}.")
+    if name not in studies.STUDIES:
+        raise BadInput(f"There is no study {name!r}; there are {', '.join(studies.STUDIES)}.")
     check_output(output, (".html", ".htm"), "A report")
     check_numbers(limit=limit)
     if str(data) == SAMPLE:
         data = None
     check_data(data)
-    opens = getattr(STUDIES[name], "opens", None) or open_scope
-    scope = opens(model, device, dtype, trust_remote_code)
-    STUDIES[name](scope, data, limit=limit, output=output, restart=restart, command=command_line())
+    study_of: Any = getattr(studies, name)
+    scope = (study_of.opens or open_scope)(model, device, dtype, trust_remote_code)
+    study_of(scope, data, limit=limit, output=output, restart=restart, command=command_line())
     say_written(output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from headscope.studies.report import Report, check_page
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
+
+TAKEN = 5  # run, scope, data, limit, command
 
 
 def study(
@@ -60,8 +63,16 @@ def study(
 
     made: Any = on_model
     made.opens = opens
-    del made.__wrapped__  # its parameters are these, not the experiments'
+    del made.__wrapped__
+    made.__signature__ = _signature(on_model, experiments)
     return made
+
+
+def _signature(run: Callable[..., Report], experiments: Callable[..., Report]) -> Signature:
+    """What a run takes, and what these experiments alone take."""
+    shared, own = signature(run), list(signature(experiments).parameters.values())[TAKEN:]
+    *first, _ = shared.parameters.values()  # the last is **options
+    return shared.replace(parameters=[*first, *(one.replace(kind=one.KEYWORD_ONLY) for one in own)])
 
 
 def _described(value: Any) -> object:

@@ -31,7 +31,37 @@ def clark(
     limit: int | None,
     command: str | None,
 ) -> Report:
-    """The paper's experiments in order; those without data run on the shipped sample."""
+    """The experiments of Clark et al. (2019) in order.
+
+    Those without data run on the shipped sample.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    data
+        The folder with the study's data; by default the sample.
+    limit
+        How many segments to read at most.
+    output
+        Write the page to this file. Finished steps are kept beside it, and a stopped run resumes.
+    restart
+        Start over instead of resuming.
+    progress
+        Show progress, or call a function with it.
+    command
+        The command that the page names as its source; by default that of the study.
+
+    Returns
+    -------
+    Report
+        Sections with tables, figures and views; `report.tables` has the tables by name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> report = hs.studies.clark(hs.load(), limit=100)  # doctest: +SKIP
+    """
     from headscope.errors import BadInput
     from headscope.probes.passes import self_attention
     from headscope.studies.clark import combined, reference_heads, surface, syntax

@@ -31,10 +31,40 @@ def kovaleva(
     command: str | None,
     finetuned: Mapping[str, Any] | None = None,
 ) -> Report:
-    """The paper's experiments in order; those that cannot run are listed with what they lack.
+    """The experiments of Kovaleva et al. (2019) in order.
 
-    `finetuned` gives scopes or folders of models fine-tuned from this one, by task; the default is
-    the data folder's `finetuned/RTE` and so on.
+    Those that cannot run are listed with what they lack.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    data
+        The folder with the study's data; by default the sample.
+    limit
+        How many examples of a task to read at most.
+    output
+        Write the page to this file. Finished steps are kept beside it, and a stopped run resumes.
+    restart
+        Start over instead of resuming.
+    progress
+        Show progress, or call a function with it.
+    command
+        The command that the page names as its source; by default that of the study.
+    finetuned
+        Scopes or folders of models fine-tuned from this one, by task; by default the data folder's
+        `finetuned/RTE` and so on.
+
+    Returns
+    -------
+    Report
+        Sections with tables, figures and views; `report.tables` has the tables by name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> tuned = {"RTE": "rte-model"}
+    >>> report = hs.studies.kovaleva(hs.load(), "data", finetuned=tuned)  # doctest: +SKIP
     """
     from headscope.errors import BadInput
     from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned

@@ -38,7 +38,36 @@ def rxnmapper(
     limit: int | None,
     command: str | None,
 ) -> Report:
-    """Heads of RXNMapper by mapped reactions; `data` is a file with one in every line."""
+    """Heads of RXNMapper by mapped reactions.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    data
+        A file with an atom-mapped reaction in every line.
+    limit
+        How many reactions to read at most.
+    output
+        Write the page to this file. Finished steps are kept beside it, and a stopped run resumes.
+    restart
+        Start over instead of resuming.
+    progress
+        Show progress, or call a function with it.
+    command
+        The command that the page names as its source; by default that of the study.
+
+    Returns
+    -------
+    Report
+        Sections with tables, figures and views; `report.tables` has the tables by name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("rxnmapper")  # doctest: +SKIP
+    >>> report = hs.studies.rxnmapper(scope, "Golden.csv")  # doctest: +SKIP
+    """
     from headscope.corpus.bad_data import Faults
     from headscope.errors import BadInput
     from headscope.roles.fields import ATOMS

@@ -42,8 +42,34 @@ def vig(
 ) -> Report:
     """The seven patterns of Vig (2018, 2019) on any model, down to the neurons.
 
-    `data` is a folder with `wikitext/` or a text file; without it the study reads headscope's own
-    sentence pairs. `limit` is the number of sentence pairs, 200 if left out.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    data
+        A folder with `wikitext/`, or a text file; by default headscope's own sentence pairs.
+    limit
+        How many sentence pairs to read; by default 200.
+    output
+        Write the page to this file. Finished steps are kept beside it, and a stopped run resumes.
+    restart
+        Start over instead of resuming.
+    progress
+        Show progress, or call a function with it.
+    command
+        The command that the page names as its source; by default that of the study.
+
+    Returns
+    -------
+    Report
+        Sections with tables, figures and views; `report.tables` has the tables by name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> report = hs.studies.vig(hs.load(), limit=4, progress=False)
+    >>> "claims" in report.tables
+    True
     """
     from headscope.studies.vig.claims import claims
     from headscope.studies.vig.posts import LOOKING_BACK, SEVEN, SOURCE

@@ -35,7 +35,36 @@ def whisper(
     limit: int | None,
     command: str | None,
 ) -> Report:
-    """Cross heads by word times; `data` is a folder of recordings with word times."""
+    """Cross heads of a speech model by word times.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    data
+        A folder of recordings with word times.
+    limit
+        How many recordings to read at most.
+    output
+        Write the page to this file. Finished steps are kept beside it, and a stopped run resumes.
+    restart
+        Start over instead of resuming.
+    progress
+        Show progress, or call a function with it.
+    command
+        The command that the page names as its source; by default that of the study.
+
+    Returns
+    -------
+    Report
+        Sections with tables, figures and views; `report.tables` has the tables by name.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("openai/whisper-tiny.en")  # doctest: +SKIP
+    >>> report = hs.studies.whisper(scope, "clips")  # doctest: +SKIP
+    """
     from headscope import probe
     from headscope.errors import BadInput
 
