@@ -68,6 +68,7 @@ def _parts(held: mmap.mmap, start: int) -> Generator[bytes]:
             yield b"0" * 64
 
 
+TABLE = b"headscope.table"  # marks a Parquet file that holds a table alone
 TABLES = (".csv", ".parquet")
 
 
@@ -119,7 +120,12 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         if found.suffix.lower() == ".csv":
             frame.to_csv(temporary, index=False)
         else:
-            frame.to_parquet(temporary, index=False)
+            import pyarrow
+            import pyarrow.parquet
+
+            table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+            table = table.replace_schema_metadata({**(table.schema.metadata or {}), TABLE: b"1"})
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
 
 def write_tensors(

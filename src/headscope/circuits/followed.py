@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from headscope.arguments import need_count, need_scope
+from headscope.arguments import need_count, need_path, need_scope
 from headscope.circuits.logits.attribute import attribute
 from headscope.circuits.scores.result import Score
 from headscope.circuits.scores.score import score
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.circuits.logits.target import Target
     from headscope.reading import Scope
 
+FORMAT = "headscope trace 1"
 WIDE = 1.8  # from one column to the next, in nodes of a circuit
 RIGHT = ("head", "word", "answer")
 Link = Literal["logit", "query", "key", "attends"]
@@ -58,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """A small graph; `json` and `networkx` export it."""
+    """A small graph; `json` and `networkx` export it, and `hs.open` opens what `save` writes."""
 
     model: str
     tokens: tuple[str, ...]
@@ -69,6 +70,7 @@ class Traced:
     def json(self) -> dict[str, Any]:
         """Nodes and links as plain data, as networkx's node_link_graph reads them."""
         return {
+            "format": FORMAT,
             "directed": True,
             "multigraph": True,
             "graph": {"model": self.model, "tokens": list(self.tokens), "answer": self.answer},
@@ -125,6 +127,20 @@ class Traced:
             raise BadInput(f"A trace is written as .json, not as {path.name}.")
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(self.json(), ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Traced:
+        """The graph in a .json file that `save` wrote."""
+        try:
+            found = json.loads(need_path(path).read_text("utf-8"))
+            about, nodes, links = found["graph"], found["nodes"], found["links"]
+            return cls(
+                about["model"], tuple(about["tokens"]), about["answer"],
+                tuple(Node(**_without(one, "id")) for one in nodes),
+                tuple(Step(**_without(one, "key")) for one in links),
+            )  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError):
+            raise BadInput(f"{path} is not a trace; write one with Traced.save.") from None
 
     def __str__(self) -> str:
         """The trace as indented lines, the answer first."""
@@ -267,3 +283,8 @@ class _Graph:
             self.steps.append(Step(source, target, side, float(parts[at]), share))
             if writers[at].part == "head" and depth > 1:
                 self.follow(writers[at], position, depth - 1)
+
+
+def _without(held: dict[str, Any], name: str) -> dict[str, Any]:
+    """A node or link without the name that networkx gives it."""
+    return {key: value for key, value in held.items() if key != name}

@@ -23,6 +23,7 @@ from headscope.errors import BadInput
 from headscope.files import (
     BLANK,
     CHECKSUM,
+    TABLE,
     atomic_path,
     beside,
     check_seal,
@@ -80,6 +81,13 @@ def write_output(
 def class_of(path: Path) -> str | None:
     """The class name of the result in a Parquet file; None if it has none."""
     return _described(path).get("class")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a Parquet file holds a table that headscope wrote, and no result."""
+    import pyarrow.parquet
+
+    return TABLE in (pyarrow.parquet.read_schema(path).metadata or {})
 
 
 def load(kind: type[Result], path: str | Path) -> Result:

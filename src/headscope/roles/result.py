@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from headscope.reading import Reading, Scope
 
+FORMAT = "headscope heads 1"
+
 
 @dataclass(frozen=True, eq=False)
 class ExampleMap:
@@ -160,6 +162,7 @@ class FoundHeads(ProbeResult):
         rows: Any = self.rows()
         by_head = {(int(row["layer"]), int(row["head"])): row for row in rows.to_dict("records")}
         described: dict[str, Any] = {
+            "format": FORMAT,
             "model": self.model,
             "role": self.role,
             "kind": self.kind,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+FORMAT = "headscope circuit 1"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edges(HeadResult):
@@ -237,6 +239,7 @@ class Edges(HeadResult):
         links = links.astype(object).where(links.notna(), None)
         nodes = sorted({*links["source"], *links["target"]})
         held = {
+            "format": FORMAT,
             "model": self.model,
             "task": self.task,
             "faithfulness": self.faithfulness,
