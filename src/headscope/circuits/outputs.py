@@ -148,8 +148,8 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
 def projection_of(scope: Scope, call: Call) -> nn.Module:
     if call.v is None:
         raise HeadscopeError(
-            f"{scope.name} computes its attention in code that does not expose the values, so "
-            f"what its heads write cannot be read key by key."
+            f"{scope.name} does not expose its values, so what its heads write cannot be read key "
+            "by key."
         )
     found = projection_module(scope.model, call.module, call.heads * call.v.shape[-1])
     if found is None:

@@ -133,9 +133,7 @@ def _known_head(shape: Shape, kind: Kind, head: object) -> tuple[int, int]:
     known = _known_layer(shape, kind, layer)
     count = shape.heads[kind]
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
-        raise BadInput(
-            f"There is no head {number!r} in layer {known}; its heads are 0 to {count - 1}."
-        )
+        raise BadInput(f"There is no head {number!r}; layer {known} has heads 0 to {count - 1}.")
     return known, number
 
 

@@ -86,8 +86,8 @@ def word_logits(scope: Scope, output: Any, positions: Sequence[int] | None = Non
     if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
         return (logits if positions is None else logits[:, list(positions)]).float()
     raise BadInput(
-        f"{scope.name} has no output layer of words; load the pretrained model with its output "
-        f"layer."
+        f"{scope.name} has no output layer of words, so it predicts none; load the model as it "
+        "was pretrained."
     )
 
 

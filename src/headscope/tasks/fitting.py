@@ -104,8 +104,8 @@ def _check_words(scope: Scope, task: Task) -> None:
         )
     if scope.model.get_output_embeddings() is None:
         raise BadInput(
-            f"{type(scope.model).__name__} has no output layer of words to score {task.name} "
-            "with; load the model it was pretrained as, or give a task with labels."
+            f"{type(scope.model).__name__} has no output layer of words, so {task.name} "
+            "cannot be scored; load the model as it was pretrained, or give a task with labels."
         )
     if task.kind == "next" and not scope.causal:
         raise BadInput(

@@ -13,6 +13,7 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part, Reading
 from headscope.reading.rotary import Rotary, neuron_groups
+from headscope.reading.weights.layer import NOT_KEPT
 from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 from headscope.views.shared.caption import caption, heading
@@ -85,9 +86,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     layer, head = part.layer(state["layer"]), state["head"]
     own = layer.of_heads([head]) if layer.has_qk else layer  # of a long text all are gigabytes
     if own.q is None or own.k is None:
-        raise BadInput(
-            part.why_no_qk or "q and k were not kept; read the text again with keep=('q', 'k')."
-        )
+        raise BadInput(part.why_no_qk or NOT_KEPT)
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
     if state.get("shows") == "values" and own.v is not None:  # else q·k, as on screen

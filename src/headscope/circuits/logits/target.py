@@ -82,7 +82,10 @@ def question_at(scope: Scope, tokens: Tokens, position: int) -> Question:
     """The question after a token of a decoder's text, with the tokens as they were read."""
     words = word_layer(scope)
     if words is None:
-        raise BadInput(f"{scope.name} has no output layer of words, so no token is predicted.")
+        raise BadInput(
+            f"{scope.name} has no output layer of words, so it predicts none; load the model as it "
+            "was pretrained."
+        )
     ids = torch.tensor(tokens.ids[None].astype("int64"), device=scope.device)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     return Question(inputs, tokens, tokens, position, words)

@@ -136,7 +136,8 @@ def _hears(scope: Scope) -> Wiring:
     found = HEADS_PATCHED.of(scope)
     if not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} does not expose q, k and v, so no path to them can be patched."
+            f"{scope.name} does not expose its queries, keys and values, so no path to them can be "
+            "patched."
         )
     last = len(found.stack.layers) - 1
     if last:

@@ -85,8 +85,8 @@ def head_weights(scope: Scope) -> HeadWeights:
 def _first_and_last(scope: Scope) -> None:
     if not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} computes its attention in code that does not expose q, k and v, so "
-            f"the weights of its heads cannot be separated."
+            f"{scope.name} does not expose its queries, keys and values, so the weights of its "
+            "heads cannot be separated."
         )
     wired = wiring(scope)
     calls, given = _calls(scope, wired)

@@ -93,7 +93,7 @@ def singular(
     if not 0 <= layer < len(weights.layers) or not 0 <= head < weights.heads:
         raise BadInput(
             f"There is no head {layer}-{head}; {scope.name} has layers 0 to "
-            f"{len(weights.layers) - 1} with heads 0 to {weights.heads - 1}."
+            f"{len(weights.layers) - 1} and heads 0 to {weights.heads - 1}."
         )
     of = weights.layers[layer]
     sides = (of.q[head], of.k[head]) if circuit == "qk" else (of.v[head], of.o[head].T)

@@ -92,7 +92,7 @@ def _at(scope: Scope, layer: int, head: int) -> tuple[LayerWeights, Tensor, Tens
     if not 0 <= layer < len(found.layers) or not 0 <= head < found.heads:
         raise BadInput(
             f"There is no head {layer}-{head}; {scope.name} has layers 0 to "
-            f"{len(found.layers) - 1} with heads 0 to {found.heads - 1}."
+            f"{len(found.layers) - 1} and heads 0 to {found.heads - 1}."
         )
     into, out = vocabulary(scope)
     return found.layers[layer], into, out

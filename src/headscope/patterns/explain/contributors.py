@@ -17,6 +17,7 @@ from headscope.capture.softmax import weights_of_scores
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
 from headscope.reading.rotary import neuron_groups
+from headscope.reading.weights.layer import NOT_KEPT
 
 Values = NDArray[np.float64]
 BIAS = -1  # the neuron number of the positional bias
@@ -87,9 +88,7 @@ def contributors(part: Part, layer: int, head: int, queries: slice = slice(None)
     """The contributors of one head of a reading, for all or some of its queries."""
     one = part.layer(layer)
     if not one.has_qk or one.scaling is None:
-        raise BadInput(
-            part.why_no_qk or "q and k were not kept; read the text again with keep=('q', 'k')."
-        )
+        raise BadInput(part.why_no_qk or NOT_KEPT)
     if not 0 <= head < one.shape[0]:
         raise BadInput(f"There is no head {head}; layer {layer} has heads 0 to {one.shape[0] - 1}.")
     alone = one.of_heads([head])  # for a long text the whole layer is large

@@ -185,7 +185,7 @@ def check_heads(heads: int, *wanted: int | None) -> None:
         if head is not None:
             need_number(head, "A head")
         if head is not None and not 0 <= head < heads:
-            raise BadInput(f"There is no head {head}; the heads are 0 to {heads - 1}.")
+            raise BadInput(f"There is no head {head}; each layer has heads 0 to {heads - 1}.")
 
 
 def check_token(count: int, token: int | None, side: str) -> None:
