@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 import headscope as hs
-from benchmarks.grounding_facts import _smollm2
+from benchmarks._models import smollm2
 from headscope.circuits.graph.gradients import edge_scores
 from headscope.circuits.graph.stream import STREAMED, writes
 from headscope.circuits.patching.batch import batches
@@ -66,7 +66,7 @@ def main() -> None:
     options.add_argument("--turns", type=int, default=3)
     options.add_argument("--cost", action="store_true", help="only what scores cost")
     given = options.parse_args()
-    scope = hs.load(given.model or _smollm2())
+    scope = hs.load(given.model or smollm2())
     columns = "task, pairs, forwards a pair, Spearman, circuit, faithfulness, without it, random"
     print(f"| {columns.replace(', ', ' | ')} |")
     print(f"|{'---|' * 8}", flush=True)

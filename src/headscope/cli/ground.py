@@ -187,4 +187,11 @@ def _write(scope: Scope, found: Grounding, output: Path) -> None:
         reading = scope.read(
             messages=list(found.messages), documents=documents, answer=found.answer, layers=layers
         )
+    elif layers:
+        out.print(
+            "The documents are too long for the page to hold their attention: heads are listed, "
+            "and a click opens none.",
+            highlight=False,
+            soft_wrap=True,
+        )
     grounding_view(found, reading=reading).save(output)

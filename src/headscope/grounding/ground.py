@@ -72,7 +72,8 @@ def ground(
         How many sources to ablate, one at a time: "all", or the first few by the cheap score.
         "auto" ablates all of 16 or fewer, else the first three.
     passes
-        A budget of passes over random subsets of the sources; a Lasso is fitted to them.
+        A budget of passes for many sources. It ablates each of them if it suffices; else it goes
+        to random subsets, and a Lasso is fitted to them.
     weights
         Head weights of this model, or their JSON file: the best cheap score.
     heads
@@ -121,7 +122,9 @@ def ground(
     logit = logit_by_source(scope, prompt, names)
     found = _cheap(mass, logit, weights, groups)
     cheap = next(name for name in ("learned", "logit", "norm", "attention") if name in found)
-    if passes is not None and len(sources) > passes:
+    if passes is not None and exact == "auto" and passes >= len(sources):
+        exact = "all"
+    elif passes is not None:
         found["subsets"] = _estimated(asked, run, groups, passes, seed)
         cheap = "subsets"
     chosen = _chosen(exact, found[cheap].value[0], len(sources))

@@ -22,12 +22,16 @@ from headscope.grounding.facts import KINDS, Fact, facts
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
-from headscope.grounding.sources import sources_of, without
+from headscope.grounding.sources import By, sources_of, without
+from headscope.reading.inputs.conversation import Documents, Messages
 from headscope.runs.identity import model_fingerprint
 from headscope.runs.run import Progress, ProgressCallback, showing
 from headscope.statistics.significance import mean_interval
+from headscope.text.chat import titled
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from headscope.reading import Scope
 
 Floats = NDArray[np.float64]
@@ -62,6 +66,48 @@ class HeadWeights:
                 f"heads, and this model has {mass.shape[0]} × {mass.shape[1]}; fit its own."
             )
         return np.tensordot(self.array, mass.astype(float), axes=([0, 1], [0, 1]))
+
+    def by_source(
+        self,
+        scope: Scope,
+        messages: Messages,
+        documents: Documents,
+        answer: str,
+        by: By = "document",
+    ) -> pd.DataFrame:
+        """The sources of an answer by these weights alone, in one forward pass.
+
+        Parameters
+        ----------
+        scope
+            The model that the weights were fitted on.
+        messages
+            A conversation, or one question.
+        documents
+            Texts, `{"title": …, "text": …}`, or titles with texts.
+        answer
+            The answer.
+        by
+            "document", "paragraph", "sentence", or names of such spans.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `source` and `value`, the largest first.
+        """
+        import pandas as pd
+
+        self.check(scope)
+        given = titled(documents)
+        names = [one.name for one in sources_of(given, by)]
+        if not names:
+            raise BadInput("Give the documents that the answer may have been taken from.")
+        prompt = prompt_of(scope, messages, given, answer)
+        mass = HeadMass(scope, prompt.predicting, prompt.members(names), norms=False)
+        mass.read(prompt.ids[None, :-1])
+        value = self.score(mass.attention).mean(0)
+        frame = pd.DataFrame({"source": names, "value": value})
+        return frame.sort_values("value", ascending=False).reset_index(drop=True)
 
     def check(self, scope: Scope) -> None:
         """Raise an error if the weights were fitted on another model."""

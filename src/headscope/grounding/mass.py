@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -79,6 +79,16 @@ class HeadMass:
             self._copied[call.layer] = torch.cat(copied, 1).cpu().numpy()
         if weighed:
             self._norm[call.layer] = torch.cat(weighed, 1).cpu().numpy()
+
+    def read(self, ids: Tensor) -> None:
+        """One forward pass over 1 n tokens that computes nothing but these sums."""
+        options: dict[str, Any] = {}
+        if self._scope.accepts("logits_to_keep"):
+            options["logits_to_keep"] = 1
+        if self._scope.accepts("use_cache"):
+            options["use_cache"] = False
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        self._scope.forward(inputs, self, lazy=True, **options)
 
     def _factor(self, call: Call) -> Tensor | None:
         """h s: ‖v_j W_h‖."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
@@ -81,11 +80,7 @@ def shares_of(
         ]
     )[:, : ids.shape[1]]
     mass = HeadMass(scope, rows, members, norms=False, layers=layers)
-    options: dict[str, Any] = {"logits_to_keep": 1} if scope.accepts("logits_to_keep") else {}
-    if scope.accepts("use_cache"):
-        options["use_cache"] = False
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    scope.forward(inputs, mass, lazy=True, **options)
+    mass.read(ids)
     data, said, own = np.moveaxis(mass.attention.astype(float), 3, 0)  # l h r each
     made = {"context": _of(data + said, own), "instruction": _of(said, data)}
     return mass.layers, np.stack([made[name].mean(2) for name in looks.shares])
