@@ -96,7 +96,7 @@ def effect(
     >>> found.after - found.before  # doctest: +SKIP
     0.41
     """
-    emphasised = scope.emphasise(span, text=text, heads=heads, factor=factor)
+    emphasised = _emphasised(scope, Example(text, span, ""), heads, factor)
     said: list[float | None] = [None, None]
     if answer is not None:
         said = [log_probability(one, text, answer) for one in (scope, emphasised)]
@@ -283,9 +283,7 @@ def _held_out(
     for name, heads in run.track(sets, "Held-out examples"):
         after = np.array(
             [
-                _answered(
-                    scope.emphasise(one.span, text=one.text, heads=heads, factor=factor), question
-                )[0]
+                _answered(_emphasised(scope, one, heads, factor), question)[0]
                 for one, question in zip(examples, asked, strict=True)
             ]
         )
@@ -301,6 +299,14 @@ def _held_out(
             }
         )
     return rows
+
+
+def _emphasised(
+    scope: Scope, example: Example, heads: Sequence[Head] | None, factor: float
+) -> Scope:
+    """The scope with the span's tokens emphasised, counted as `scope.read(text)` reads them."""
+    at = positions_of(scope, example.span, example.text)
+    return scope.emphasise((at[0], at[-1] + 1), heads=heads, factor=factor)
 
 
 def _result(

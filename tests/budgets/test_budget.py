@@ -185,6 +185,22 @@ def test_exports_hold_the_order_and_the_recommended_set(found, tmp_path):
     assert (config["sink_size"], config["recent_size"]) == (SINK, WINDOW - 1)
 
 
+def test_key_value_heads_are_never_taken_for_query_heads(llama, found, tmp_path):
+    found.save(tmp_path / "budget.parquet")
+    for one in (found, hs.open(tmp_path / "budget.parquet")):
+        assert one.query_heads([(1, 1), (0, 0)]) == ((1, 2), (1, 3), (0, 0), (0, 1))
+        scope = llama.emphasise((0, 2), heads=one.query_heads(one.order[-1:]))
+        assert len(scope.edits[0].heads) == 2
+        for edit in (
+            lambda heads: llama.emphasise((0, 2), heads=heads),
+            lambda heads: llama.without(heads=heads),
+        ):
+            with pytest.raises(BadInput, match=r"is a key-value head of a budget"):
+                edit(one.order[-1:])
+    with pytest.raises(BadInput, match="no key-value head"):
+        found.query_heads([(0, 2)])
+
+
 def test_nothing_is_recommended_where_every_set_costs_too_much(found):
     rows = [{"rise": 0.5, "kept": 1.0, "heads": 2}, {"rise": 0.0, "kept": 0.9, "heads": 3}]
     assert recommending(found, [{**rows[0], "rise": 11.0}, rows[1]], 0.95).recommended == ()

@@ -12,6 +12,10 @@ import torch
 import headscope as hs
 from headscope.edits import disable
 from headscope.errors import BadInput
+from headscope.reading.by_span import tokens_in
+from headscope.text.chat import Span
+from tests.reading.test_conversation import scope_with
+from tests.text.test_chat import TEMPLATES
 from tests.tiny import tiny_scope
 
 TEXT = "the cat sat on the mat and the dog ran to the red house"
@@ -95,6 +99,31 @@ def test_a_span_is_words_or_tokens(llama):
             llama.emphasise(wrong, text=text)
     with pytest.raises(BadInput, match="0 or more"):
         llama.emphasise((1, 2), factor=-1.0)
+
+
+@pytest.mark.parametrize("template", ["chatml", None])
+def test_a_span_of_a_conversation_is_the_tokens_that_its_reading_has(template):
+    """A template's text gets no begin token of the tokenizer's; a plain layout does."""
+    scope = scope_with(TEMPLATES.get(template))
+    asked = {"messages": "who sat ?", "documents": ["a cat sat .", "one two three"]}
+    reading = scope.read(**asked)
+    span = next(one for one in reading.spans if one.name == "document 2")
+    steered = scope.emphasise(span, text=reading.texts[0], factor=9).read(**asked)
+    inside = tokens_in(reading.part().key, span)
+    assert 0 < inside.sum() < len(inside)
+    expected = reading.attention.to_numpy()[0] * np.where(inside, 9, 1)  # later layers read others
+    expected /= expected.sum(-1, keepdims=True)
+    np.testing.assert_allclose(steered.attention.to_numpy()[0], expected, atol=1e-5)
+    with pytest.raises(BadInput, match="reading's own text"):
+        scope.emphasise(span, text="who sat ?")
+
+
+def test_effects_of_a_span_count_tokens_as_the_text_is_read(llama):
+    """What is measured reads the text itself, with its begin token."""
+    span = Span("x", "message", TEXT.index("dog"), TEXT.index("dog") + len("dog ran"))
+    by_span = hs.emphasis.effect(llama, TEXT, span, answer="red")
+    by_words = hs.emphasis.effect(llama, TEXT, "dog ran", answer="red")
+    assert by_span.after == by_words.after != by_words.before
 
 
 EXAMPLES = [

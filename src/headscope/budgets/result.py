@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headscope.budgets.heads import Head, KeyValueHeads
+from headscope.edits.disable import KeyValueHead
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
 from headscope.statistics.significance import FEWEST
@@ -52,6 +53,11 @@ class Budget(HeadResult):
 
     holds: ClassVar[tuple[type, ...]] = (KeyValueHeads,)
 
+    def __post_init__(self) -> None:
+        for name in ("order", "by_estimate", "recommended"):  # not to be taken for query heads
+            heads = tuple(KeyValueHead(*head) for head in getattr(self, name))
+            object.__setattr__(self, name, heads)
+
     @property
     def title(self) -> str:
         return f"Key-value heads of {self.model} with sink {self.sink} and window {self.window}"
@@ -63,6 +69,27 @@ class Budget(HeadResult):
         if not 0 <= share <= 1:
             raise BadInput(f"share= is between 0 and 1, not {share!r}.")
         return self.order[: round(share * len(self.order))]
+
+    def query_heads(self, heads: Sequence[Head]) -> tuple[Head, ...]:
+        """The query heads that share these key-value heads, for edits and measures of heads.
+
+        Parameters
+        ----------
+        heads
+            Key-value heads as (layer, head), such as `order[-8:]`.
+
+        Returns
+        -------
+        tuple
+            Query heads as (layer, head).
+        """
+        known = self.key_value_heads
+        wrong = next((head for head in heads if tuple(head) not in known.every), None)
+        if wrong is not None:
+            raise BadInput(
+                f"There is no key-value head {tuple(wrong)!r}; layers have {known.groups} each."
+            )
+        return tuple((layer, query) for layer, group in heads for query in known.queries(group))
 
     def restrict(self, scope: Scope, share: float | None = None) -> Scope:
         """A scope whose chosen heads see sink and window alone.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 import torch
@@ -40,6 +40,13 @@ class Shape(Protocol):
     def layer_numbers(self) -> Mapping[Kind, tuple[int, ...]]: ...
     @property
     def heads(self) -> Mapping[Kind, int]: ...
+
+
+class KeyValueHead(NamedTuple):
+    """A key-value head, which edits of query heads refuse."""
+
+    layer: int
+    head: int
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,11 @@ def _known_layer(shape: Shape, kind: Kind, layer: object) -> int:
 def _known_head(shape: Shape, kind: Kind, head: object) -> tuple[int, int]:
     if not isinstance(head, tuple | list) or len(head) != 2:  # pyright: ignore[reportUnknownArgumentType]
         raise BadInput(f"Give a head as (layer, head), such as (2, 0), not {head!r}.")
+    if isinstance(head, KeyValueHead):
+        raise BadInput(
+            f"{tuple(head)} is a key-value head of a budget; budget.query_heads(…) gives its "
+            "query heads."
+        )
     layer, number = head  # pyright: ignore[reportUnknownVariableType]
     known = _known_layer(shape, kind, layer)
     count = shape.heads[kind]

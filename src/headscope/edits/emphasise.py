@@ -10,7 +10,7 @@ from headscope.capture import Kind
 from headscope.edits.disable import Disabled, chosen_kind, disable
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
-from headscope.text.chat import Span
+from headscope.text.chat import Span, has_template
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -27,7 +27,7 @@ def emphasis_edit(
     kind: Kind | None,
 ) -> Disabled | None:
     """The edit; None if it changes nothing."""
-    weights = (positions_of(scope, span, text), factor)
+    weights = (positions_of(scope, span, text, conversation=isinstance(span, Span)), factor)
     find_mode("emphasis", weights)
     kind = chosen_kind(scope, kind)
     if factor == 1:
@@ -36,8 +36,13 @@ def emphasis_edit(
     return disable(scope, heads, layers, "emphasis", kind, weights)
 
 
-def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ...]:
-    """The tokens of a span: (start, stop) unchanged, or words found in the text."""
+def positions_of(
+    scope: Scope, span: Stretch, text: str | None, *, conversation: bool = False
+) -> tuple[int, ...]:
+    """The tokens of a span: (start, stop) unchanged, or words found in the text.
+
+    A chat template writes a conversation's special tokens itself, so none are added to its text.
+    """
     if isinstance(span, tuple):
         start, stop = span if len(span) == 2 else (0, 0)
         if not (type(start) is int and type(stop) is int and 0 <= start < stop):
@@ -49,6 +54,11 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
         )
     if isinstance(span, Span):
         start, stop = span.start, span.stop
+        if stop > len(text):
+            raise BadInput(
+                f"The span ends at character {stop}, and the text has {len(text)}; pass the "
+                "reading's own text, reading.texts[0]."
+            )
     else:
         need_kind(span, str, "A span", "words of the text, or (start, stop)")
         start = text.find(span) if span else -1
@@ -59,7 +69,8 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
                 f"{span!r} occurs more than once in the text; give more of the words around it."
             )
         stop = start + len(span)
-    spans = scope.encode([text]).tokens[0].spans
+    added = not (conversation and has_template(scope.tokenizer))
+    spans = scope.encode([text], add_special_tokens=added).tokens[0].spans
     found = tuple(
         at
         for at, (one, two) in enumerate(spans.tolist())

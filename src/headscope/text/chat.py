@@ -237,6 +237,11 @@ def _template(tokenizer: Any, documents: bool) -> str | None:
     return template if isinstance(template, str) else None
 
 
+def has_template(tokenizer: Any) -> bool:
+    """Whether conversations follow a chat template."""
+    return _template(tokenizer, documents=False) is not None
+
+
 def _names_documents(template: str) -> bool:
     return re.search(r"{[{%][^}]*\bdocuments\b", template) is not None
 
