@@ -71,9 +71,9 @@ def test_a_stopped_series_resumes_and_reads_finished_steps_no_more(folder, found
 def test_steps_whose_files_are_the_same_are_measured_once(folder, found, monkeypatch):
     opened: list[str] = []
 
-    def load(model):
+    def load(model, **options):
         opened.append(str(model))
-        return hs.load(model)
+        return hs.load(model, **options)
 
     monkeypatch.setattr("headscope.checkpoints.run.load", load)
     again = hs.over_checkpoints(folder, TEXTS, statistics=["entropy"], progress=False)
@@ -169,6 +169,32 @@ def test_names_give_steps():
     for wrong in (["one"], ["a/step-3", "b/step-3"], "nowhere"):
         with pytest.raises(BadInput):
             in_order(wrong)
+
+
+def test_checkpoints_run_in_the_precision_asked_for(folder, found, monkeypatch, tmp_path):
+    asked: list[tuple[object, object]] = []
+
+    def load(model, **options):
+        asked.append((options["device"], options["dtype"]))
+        return hs.load(model, **options)
+
+    monkeypatch.setattr("headscope.checkpoints.run.load", load)
+    monkeypatch.setattr("headscope.checkpoints.examples.load", load)
+    (tmp_path / "corpus.txt").write_text("\n".join(TEXTS))
+    words = ["--corpus", str(tmp_path / "corpus.txt"), "--device", "cpu", "--dtype", "bfloat16"]
+    done = CliRunner().invoke(
+        build(),
+        ["checkpoints", str(folder), *words, "-o", str(tmp_path / "s.parquet"), "--measure",
+         "copying", "--page", str(tmp_path / "s.html")],
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert done.exit_code == 0 and asked == [("cpu", "bfloat16")] * 2  # those that differ
+    found.examples(TEXTS, 0, 1, device="cpu", dtype="bfloat16")
+    assert asked == [("cpu", "bfloat16")] * 4
+    low = hs.open(tmp_path / "s.parquet")
+    assert set(low.step_numbers) == set(found.step_numbers)
+    apart = np.abs(low.series("entropy", 0, 1) - found.series("entropy", 0, 1)).max()
+    assert 0 < apart < 0.05
 
 
 def test_the_command_prints_changes_and_draws_lines(folder, tmp_path):

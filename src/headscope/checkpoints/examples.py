@@ -33,12 +33,17 @@ def then_and_now(
     n: int,
     kind: Kind | None,
     limit: int,
+    *,
+    device: str | None,
+    dtype: str | None,
 ) -> pd.DataFrame:
     """One position of a text each, by the share of attention that moved since the first step."""
     import pandas as pd
 
     steps = list(models)
-    scopes = {step: load(local(model)) for step, model in models.items()}
+    scopes = {
+        step: load(local(model), device=device, dtype=dtype) for step, model in models.items()
+    }
     found: list[tuple[float, int, int, dict[int, Part]]] = []
     for number, document in enumerate(Reader().documents(corpus, Faults())):
         if number == limit:

@@ -155,6 +155,8 @@ class OverCheckpoints(HeadResult):
         n: int = 5,
         kind: Kind | None = None,
         limit: int = 64,
+        device: str | None = None,
+        dtype: str | None = None,
     ) -> pd.DataFrame:
         """What a head looks at then and now, where that changed most: one position of a text each.
 
@@ -172,6 +174,10 @@ class OverCheckpoints(HeadResult):
             The attention that is meant; the model's own if it has one kind.
         limit
             How many texts are read with each of these checkpoints.
+        device
+            Where checkpoints run, such as "cuda".
+        dtype
+            Precision of their weights, such as "bfloat16".
 
         Returns
         -------
@@ -189,8 +195,9 @@ class OverCheckpoints(HeadResult):
             self._check(step)
         known = dict(zip(self.step_numbers, self.models, strict=True))
         return then_and_now(
-            {step: known[step] for step in chosen}, corpus, layer, head, n, kind, limit
-        )
+            {step: known[step] for step in chosen}, corpus, layer, head, n, kind, limit,
+            device=device, dtype=dtype,
+        )  # fmt: skip
 
     def scatter(self, step: int, x: str, y: str, kind: Kind | None = None) -> Figure:
         """Every head at one step by two measures; axes are those of all steps."""

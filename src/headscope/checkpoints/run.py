@@ -27,6 +27,8 @@ from headscope.surveys.run import survey
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.reading import Scope
+
 Circuit = Literal["copying", "composition"]
 CIRCUITS = {"copying": copying, "composition": composition}
 
@@ -43,6 +45,8 @@ def over_checkpoints(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
     seed: int = 0,
+    device: str | None = None,
+    dtype: str | None = None,
 ) -> OverCheckpoints:
     """Measure the same heads at every step of a training.
 
@@ -71,6 +75,10 @@ def over_checkpoints(
         Whether to show progress, or a function that is called with it.
     seed
         Of what the survey draws.
+    device
+        Where checkpoints run, such as "cuda".
+    dtype
+        Precision of their weights, such as "bfloat16".
 
     Returns
     -------
@@ -98,7 +106,7 @@ def over_checkpoints(
     identity = {
         "models": [str(one) for _, one in series],
         "corpus": corpus_identity(corpus) or fingerprint(str(corpus)),
-        "settings": [statistics, tuple(circuits), max_tokens, limit, seed],
+        "settings": [statistics, tuple(circuits), max_tokens, limit, seed, str(dtype)],
     }
     tables: list[pd.DataFrame] = []
     labels: list[pd.DataFrame] = []
@@ -116,9 +124,8 @@ def over_checkpoints(
             ) -> tuple[pd.DataFrame, pd.DataFrame]:
                 if weights in same:  # the same files as another step, not read again
                     return same[weights]
-                return _measured(
-                    local(model), corpus, statistics, circuits, max_tokens, limit, seed
-                )
+                scope = load(local(model), device=device, dtype=dtype)
+                return _measured(scope, corpus, statistics, circuits, max_tokens, limit, seed)
 
             table = run.table(f"step-{step}", lambda made=measured: made()[0])
             names = run.table(f"labels-{step}", lambda made=measured: made()[1])
@@ -171,7 +178,7 @@ def _files(model: str | Path) -> pd.DataFrame:
 
 
 def _measured(
-    model: str | Path,
+    scope: Scope,
     corpus: Any,
     statistics: Sequence[str] | None,
     circuits: Sequence[Circuit],
@@ -182,7 +189,6 @@ def _measured(
     """The table of one checkpoint, and the labels that hold."""
     import pandas as pd
 
-    scope = load(model)
     standard = measurable(scope, statistics)[0]
     found = survey(
         scope, corpus, [*standard, *pattern_measures(scope)], max_tokens=max_tokens, limit=limit,

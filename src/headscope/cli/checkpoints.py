@@ -46,6 +46,8 @@ def checkpoints(
     beside: Annotated[
         str, typer.Option("--beside", help="The other axis of the page's scatter.")
     ] = "entropy",
+    device: options.Device = None,
+    dtype: options.Dtype = None,
     seed: options.Seed = 0,
     restart: options.Restart = False,
 ) -> None:
@@ -70,7 +72,7 @@ def checkpoints(
 
     found = over_checkpoints(
         models[0] if len(models) == 1 else models, corpus, max_tokens=max_tokens, limit=limit,
-        output=output, restart=restart, seed=seed,
+        output=output, restart=restart, seed=seed, device=device, dtype=dtype,
     )  # fmt: skip
     say_written(output)  # a measure that these models lack ends the command below
     changes = found.changes(measure, seed=seed)
@@ -83,7 +85,7 @@ def checkpoints(
     if figure is not None:
         draw(found.plot(measure), figure)
     if page is not None:
-        _write_page(found, page, measure, beside, corpus)
+        _write_page(found, page, measure, beside, corpus, device, dtype)
         say_written(page)
 
 
@@ -93,6 +95,8 @@ def _write_page(
     measure: str,
     beside: str,
     corpus: str,
+    device: str | None,
+    dtype: str | None,
 ) -> None:
     from headscope.figures.curves import Panel, curves
     from headscope.studies.report import Report
@@ -123,7 +127,7 @@ def _write_page(
     )  # fmt: skip
     if len(changes):
         layer, head = int(changes["layer"].iloc[0]), int(changes["head"].iloc[0])
-        then = found.examples(corpus, layer, head)
+        then = found.examples(corpus, layer, head, device=device, dtype=dtype)
         examples = report.section(f"Head {layer}-{head} then and now")
         examples.table(
             "examples",
