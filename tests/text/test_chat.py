@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
+from typing import Any
 
+import numpy as np
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from headscope.errors import BadInput
-from headscope.text.chat import paragraphs, render, sentences
+from headscope.reading.by_span import tokens_in
+from headscope.text.chat import Rendered, paragraphs, render, sentences
+from headscope.text.tokenise import tokenise
+from tests.text.family_templates import FAMILIES, TRIMMED
 from tests.tiny import tiny_tokenizer
 
-# our own templates, each laid out as the family it is named for lays out its turns
+# short templates of our own, each with a habit; those of families are in family_templates.py
 TURN = "{% for m in messages %}"
 END = "{% endfor %}"
 TEMPLATES = {
@@ -64,44 +72,96 @@ def text_of(chance: random.Random) -> str:
     return made if made.strip() else made + "word"
 
 
-def tokenizer_with(template: str | dict[str, str] | None):
-    import copy
+def tokenizer_with(template: str | dict[str, str] | None, tokenizer: Any = None) -> Any:
+    found = copy.deepcopy(tiny_tokenizer()) if tokenizer is None else tokenizer
+    found.bos_token, found.eos_token = "<s>", "</s>"
+    found.chat_template = template
+    return found
 
-    tokenizer = copy.copy(tiny_tokenizer())
-    tokenizer.chat_template = template
-    return tokenizer
 
-
-@pytest.mark.parametrize("name", [*TEMPLATES, "none"])
+@pytest.mark.parametrize("name", [*FAMILIES, "none"])
 def test_every_character_lies_in_its_span_and_no_other_does(name):
-    tokenizer = tokenizer_with(TEMPLATES.get(name))
+    """Blanks too: a template that trims takes them from the span, another keeps them in it."""
+    tokenizer = tokenizer_with(FAMILIES.get(name))
+    trimmed = TRIMMED.get(name, ())
     for seed in range(60):
-        chance = random.Random(seed)
-        messages = [{"role": "system", "content": text_of(chance)}] if seed % 3 == 0 else []
-        for _ in range(chance.randint(0, 2)):
-            messages.append({"role": "user", "content": text_of(chance)})
-            messages.append({"role": "assistant", "content": text_of(chance)})
-        messages.append({"role": "user", "content": text_of(chance)})
-        documents = [text_of(chance) for _ in range(chance.randint(0, 3))]
-        answer = text_of(chance)
+        messages, documents, answer = conversation(random.Random(seed), seed % 3 == 0)
         found = render(tokenizer, messages, documents, answer=answer)
         assert found.template == (name != "none")
+        numbered = bool(documents) and name != "command-r"
         for span, message in zip(sorted_by_number(found), messages, strict=True):
-            assert found.text[span.start : span.stop].strip() == message["content"].strip(), seed
+            expected = message["content"]
+            if message["role"] in trimmed:  # a question behind numbered documents loses its end
+                last = numbered and message is messages[-1]
+                expected = expected.rstrip() if last else expected.strip()
+            assert found.text[span.start : span.stop] == expected, seed
         spans = found.of("document")
-        assert len(spans) == len(documents)
-        for number, (span, document) in enumerate(zip(spans, documents, strict=True), 1):
-            assert span.name == f"document {number}"
-            assert found.text[span.start : span.stop].strip() == document.strip(), seed
+        assert [span.name for span in spans] == [f"document {n + 1}" for n in range(len(documents))]
+        assert [found.text[span.start : span.stop] for span in spans] == documents, seed
         (last,) = found.of("answer")
         assert found.text[last.start :] == answer
-        outer = sorted((s.start, s.stop) for s in found.spans if s.parent is None)
-        assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(outer))
-        by_name = {span.name: span for span in found.spans if span.parent is None}
-        for span in found.spans:
-            if span.parent is not None:
-                whole = by_name[span.parent]
-                assert whole.start <= span.start < span.stop <= whole.stop
+        check_layout(found)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_that_trim_one_end_or_reorder_keep_their_spans(name):
+    tokenizer = tokenizer_with(TEMPLATES[name])
+    for seed in range(60):
+        messages, documents, answer = conversation(random.Random(seed), seed % 3 == 0)
+        found = render(tokenizer, messages, documents, answer=answer)
+        for span, message in zip(sorted_by_number(found), messages, strict=True):
+            assert found.text[span.start : span.stop].strip() == message["content"].strip(), seed
+        for span, document in zip(found.of("document"), documents, strict=True):
+            assert found.text[span.start : span.stop].strip() == document.strip(), seed
+        check_layout(found)
+
+
+def conversation(
+    chance: random.Random, system: bool
+) -> tuple[list[dict[str, str]], list[str], str]:
+    """Messages, documents and an answer with blanks, emoji and right-to-left letters anywhere."""
+    roles = ["system"] * system + ["user", "assistant"] * chance.randint(0, 2) + ["user"]
+    messages = [{"role": role, "content": text_of(chance)} for role in roles]
+    return messages, [text_of(chance) for _ in range(chance.randint(0, 3))], text_of(chance)
+
+
+def check_layout(found: Rendered) -> None:
+    """Messages, documents and the answer do not overlap; their parts lie inside them."""
+    outer = sorted((s.start, s.stop) for s in found.spans if s.parent is None)
+    assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(outer))
+    by_name = {span.name: span for span in found.spans if span.parent is None}
+    for span in found.spans:
+        if span.parent is not None:
+            whole = by_name[span.parent]
+            assert whole.start <= span.start < span.stop <= whole.stop
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_tokens_of_a_span_hold_its_emoji_and_right_to_left_letters(name):
+    """Bytes as GPT-2, Llama 3 and Qwen write them: an emoji is several tokens of one character."""
+    tokenizer = tokenizer_with(FAMILIES[name], byte_level())
+    for seed in range(20):
+        messages, documents, answer = conversation(random.Random(seed), seed % 3 == 0)
+        found = render(tokenizer, messages, documents, answer=answer)
+        (tokens,) = tokenise(tokenizer, [found.text], add_special_tokens=False).tokens
+        assert len(tokens) > len({(start, stop) for start, stop in tokens.spans.tolist()}) or (
+            "🙂" not in found.text
+        )
+        outer = [span for span in found.spans if span.parent is None]
+        for span in outer:
+            inside = tokens_in(tokens, span)
+            covered = {at for one in tokens.spans[inside].tolist() for at in range(*one)}
+            assert covered == set(range(span.start, span.stop)), seed
+        assert np.sum([tokens_in(tokens, span) for span in outer], 0).max() <= 1
+
+
+def byte_level() -> PreTrainedTokenizerFast:
+    """A token a byte, as byte-level tokenizers spell what no merge of theirs covers."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    own = Tokenizer(models.BPE({letter: at for at, letter in enumerate(alphabet)}, []))
+    own.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    own.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=own)
 
 
 def sorted_by_number(found):
