@@ -242,11 +242,12 @@ def test_the_app_draws_what_is_moved_towards_the_answer_chosen(new_page, address
 def test_documents_are_dropped_and_a_question_about_them_is_summed_by_document(new_page, address):
     page = opened(new_page, address, "model=writer&text=who+sat")
     page.locator('[data-control="documents"] summary').click()
+    hurt = "<img src=x onerror='window.hurt = 1'>"
     files = [
         {
-            "name": "a.md",
+            "name": f"{hurt}.md",
             "mimeType": "text/markdown",
-            "buffer": b"a <script>alert(1)</script>",
+            "buffer": f"a </script><script>window.hurt = 1</script>{hurt}".encode(),
         },
         {"name": "b.jsonl", "mimeType": "", "buffer": b'{"title": "second", "text": "a dog ran"}'},
     ]
@@ -257,14 +258,42 @@ def test_documents_are_dropped_and_a_question_about_them_is_summed_by_document(n
     with page.expect_response(lambda reply: reply.url.endswith("/api/read")) as sent:
         box.press("Enter")
     asked = sent.value.request.post_data_json["documents"]
-    assert [one["title"] for one in asked] == ["a.md", "second"]
+    assert [one["title"] for one in asked] == [f"{hurt}.md", "second"]
     page.locator('[data-panel="spans"] li').nth(2).wait_for()
     names = page.locator('[data-panel="spans"] li span').all_inner_texts()
-    assert names == ["a.md", "second", "user 1"]
+    assert names == [f"{hurt}.md", "second", "user 1"]
+    for view in ("text", "matrix", "head"):  # each writes the documents' names and words
+        page.locator(f"[role=tab][data-view={view}]").click()
+        page.locator(f"[role=tab][data-view={view}][aria-selected=true]").wait_for()
+    assert page.evaluate("window.hurt") is None
     page.locator('[data-control="documents"] input').set_input_files(
         [{"name": "x.pdf", "mimeType": "", "buffer": b"x"}]
     )
     page.locator('[data-control="documents"] [role="alert"]').wait_for()
+
+
+def test_messages_before_the_question_are_added_and_removed(new_page, address):
+    page = opened(new_page, address, "model=writer&text=who+sat")
+    panel = page.locator('[data-control="documents"]')
+    panel.locator("summary").click()
+    for said in ("a cat", "the dog", "he ran"):
+        panel.locator('[data-control="add-message"]').click()
+        panel.locator("textarea").last.fill(said)
+    assert panel.locator("select").evaluate_all("all => all.map(one => one.value)") == [
+        "user", "assistant", "user",
+    ]  # fmt: skip
+    panel.locator("select").first.select_option("system")
+    panel.locator('button:text-is("×")').nth(1).click()
+    panel.locator('summary:has-text("2 messages")').wait_for()
+    with page.expect_response(lambda reply: reply.url.endswith("/api/read")) as sent:
+        page.locator('[data-control="text"]').press("Enter")
+    assert sent.value.request.post_data_json["documents"] == [
+        {"role": "system", "text": "a cat"},
+        {"role": "user", "text": "he ran"},
+    ]
+    page.locator('[data-panel="spans"] li').nth(2).wait_for()
+    names = page.locator('[data-panel="spans"] li span').all_inner_texts()
+    assert names == ["system 1", "user 2", "user 3"]
 
 
 def test_an_answer_is_followed_backwards_with_a_trail(new_page, address):

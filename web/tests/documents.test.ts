@@ -11,6 +11,16 @@ test("text files are one document each, and lines of .jsonl one each", () => {
   ]);
 });
 
+test("lines with a role are messages", () => {
+  const lines = '{"role": "user", "content": "who?"}\n{"role": "assistant", "text": "me"}\n{"text": "one"}';
+  expect(documentsIn("c.jsonl", lines)).toEqual([
+    { role: "user", text: "who?" },
+    { role: "assistant", text: "me" },
+    { title: "c.jsonl 3", text: "one" },
+  ]);
+  expect(documentsIn("c.jsonl", '{"role": "king", "content": "x"}')).toContain("Line 1 of c.jsonl is neither");
+});
+
 test("a file that is not a document gives a sentence", () => {
   expect(documentsIn("a.pdf", "x")).toContain("not a .txt, .md or .jsonl");
   expect(documentsIn("a.txt", " ")).toBe("a.txt is empty.");

@@ -547,10 +547,11 @@ export interface Header {
   buffers: Record<string, BufferEntry>;
 }
 
-/** A document for a question. */
+/** A document for a question or, with a role, a message before it. */
 export interface GivenDocument {
   text: string;
   title?: string;
+  role?: "system" | "user" | "assistant" | null;
 }
 
 /** POST /api/read and /api/tokens. The answer is a container; status 413 for too long a text. */

@@ -26,10 +26,11 @@ Asked = TypeVar("Asked", bound=msgspec.Struct)
 
 
 class GivenDocument(msgspec.Struct, kw_only=True, frozen=True):
-    """A document for a question."""
+    """A document for a question or, with a role, a message before it."""
 
     text: str
     title: str = ""
+    role: Literal["system", "user", "assistant"] | None = None
 
 
 Given = Annotated[tuple[GivenDocument, ...], msgspec.Meta(max_length=200)]

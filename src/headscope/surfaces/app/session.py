@@ -264,12 +264,18 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
 
 
 def _conversation(scope: Scope, request: ReadRequest) -> Reading:
-    """A question over documents, with its answer if one was typed."""
+    """A question after messages and over documents, with its answer if one was typed."""
     if not request.text.strip():
-        raise BadInput("Type a question about the documents.")
-    given = [{"title": one.title, "text": one.text} for one in request.documents]
+        raise BadInput("Type a question after the messages or about the documents.")
+    given = [
+        {"title": one.title, "text": one.text} for one in request.documents if one.role is None
+    ]
+    said = [
+        {"role": one.role, "content": one.text} for one in request.documents if one.role is not None
+    ]
     answer = (request.text_pair or "").strip() or None
-    return scope.read(messages=request.text, documents=given, answer=answer)
+    said.append({"role": "user", "content": request.text})
+    return scope.read(messages=said, documents=given, answer=answer)
 
 
 def _texts(reading: Reading) -> tuple[str, str | None]:

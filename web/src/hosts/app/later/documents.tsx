@@ -1,4 +1,4 @@
-/** Documents for a question: typed, pasted, or dropped as .txt, .md or .jsonl files. */
+/** Documents for a question and messages before it: typed, pasted, or dropped as .txt, .md or .jsonl files. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { GivenDocument } from "../../../protocol/app";
@@ -6,8 +6,9 @@ import { number } from "../../../render/dom";
 import type { Session } from "../session";
 
 const most = 200;
+const roles = ["system", "user", "assistant"] as const;
 
-/** The documents in a file: the lines of a .jsonl, else its text; or an error sentence. */
+/** The documents or messages in a file: the lines of a .jsonl, else its text; or an error sentence. */
 export function documentsIn(name: string, text: string): GivenDocument[] | string {
   if (/\.(txt|md)$/i.test(name)) return text.trim() ? [{ title: name, text }] : `${name} is empty.`;
   if (!/\.jsonl$/i.test(name)) return `${name || "This"} is not a .txt, .md or .jsonl file.`;
@@ -15,8 +16,8 @@ export function documentsIn(name: string, text: string): GivenDocument[] | strin
   for (const [at, line] of text.split("\n").entries()) {
     if (!line.trim()) continue;
     const one = read(line);
-    if (!one) return `Line ${at + 1} of ${name} is not a document: write {"title": …, "text": …} on each line.`;
-    found.push({ title: one.title || `${name} ${at + 1}`, text: one.text });
+    if (!one) return `Line ${at + 1} of ${name} is neither a document nor a message: write {"title": …, "text": …} or {"role": …, "content": …}.`;
+    found.push(one.role ? one : { title: one.title || `${name} ${at + 1}`, text: one.text });
   }
   return found.length ? found : `${name} is empty.`;
 }
@@ -24,9 +25,12 @@ export function documentsIn(name: string, text: string): GivenDocument[] | strin
 function read(line: string): GivenDocument | null {
   try {
     const found = JSON.parse(line) as unknown;
-    const { title, text, content } = (typeof found === "string" ? { text: found } : found) as Record<string, unknown>;
+    const { title, text, content, role } = (typeof found === "string" ? { text: found } : found) as Record<string, unknown>;
     const body = text ?? content;
-    return typeof body === "string" && body.trim() ? { title: typeof title === "string" ? title : "", text: body } : null;
+    if (typeof body !== "string" || !body.trim()) return null;
+    const said = roles.find((one) => one === role);
+    if (role !== undefined) return said ? { role: said, text: body } : null;
+    return { title: typeof title === "string" ? title : "", text: body };
   } catch {
     return null;
   }
@@ -50,7 +54,11 @@ export function Documents({ session }: { session: Session }): JSX.Element {
     setWrong("");
     change(next);
   };
-  const put = (at: number, text: string) => change(documents.map((one, n) => (n === at ? { ...one, text } : one)));
+  const put = (at: number, next: Partial<GivenDocument>) => change(documents.map((one, n) => (n === at ? { ...one, ...next } : one)));
+  const messages = documents.filter(({ role }) => role).length;
+  const texts = documents.length - messages;
+  const counts = [texts ? `${number(texts)} documents` : "", messages ? `${number(messages)} messages` : ""].filter(Boolean);
+  const named = ({ role, title }: GivenDocument, at: number) => (role ? `Message ${at + 1}` : title || `Document ${at + 1}`);
   return (
     <details
       class={`documents drop${over ? " over" : ""}`}
@@ -66,15 +74,21 @@ export function Documents({ session }: { session: Session }): JSX.Element {
         void take(event.dataTransfer?.files);
       }}
     >
-      <summary>{documents.length ? `${number(documents.length)} documents` : "Documents"}</summary>
+      <summary>{counts.join(", ") || "Documents and messages"}</summary>
       {documents.map((one, at) => (
         <p key={at}>
-          <textarea rows={2} aria-label={one.title || `Document ${at + 1}`} placeholder={one.title || `Document ${at + 1}`} value={one.text} onInput={(event) => put(at, event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
-          <button title="Leave this document out" onClick={() => change(documents.filter((_, n) => n !== at))}>×</button>
+          {one.role && (
+            <select aria-label={`Role of message ${at + 1}`} value={one.role} onChange={(event) => put(at, { role: roles[event.currentTarget.selectedIndex] })}>
+              {roles.map((role) => <option key={role}>{role}</option>)}
+            </select>
+          )}
+          <textarea rows={2} aria-label={named(one, at)} placeholder={named(one, at)} value={one.text} onInput={(event) => put(at, { text: event.currentTarget.value })} onKeyDown={(event) => event.stopPropagation()} />
+          <button title={`Leave this ${one.role ? "message" : "document"} out`} onClick={() => change(documents.filter((_, n) => n !== at))}>×</button>
         </p>
       ))}
       <button data-control="add-document" onClick={() => change([...documents, { title: "", text: "" }])}>Add a document</button>
-      <input type="file" multiple accept=".txt,.md,.jsonl" aria-label="Files with documents" onChange={(event) => void take(event.currentTarget.files)} />
+      <button data-control="add-message" title="A message before the question, in the order of this list" onClick={() => change([...documents, { role: messages % 2 ? "assistant" : "user", text: "" }])}>Add a message</button>
+      <input type="file" multiple accept=".txt,.md,.jsonl" aria-label="Files with documents or messages" onChange={(event) => void take(event.currentTarget.files)} />
       {wrong && <span class="warn" role="alert">{wrong}</span>}
     </details>
   );
