@@ -12,7 +12,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check types test-web test-python test-slow test-extras test-hosts docs docs-serve bench format clean help
+.PHONY: app test check types test-web test-python test-slow test-extras test-hosts test-kvpress docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -54,8 +54,12 @@ test-extras: $(VENV)/dev.stamp
 test-hosts: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/hosts.stamp
 	$(BIN)/python -m pytest -q tests/browser/test_hosts.py tests/browser/test_notebooks.py
 
+# head files read by kvpress, beside a transformers that it does not ask for
+test-kvpress: $(VENV)/dev.stamp $(VENV)/kvpress.stamp
+	$(BIN)/python -m pytest -q tests/budgets/test_kvpress.py
+
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
-	for script in $(filter-out %gpu.py benchmarks/gpu%,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out %gpu.py benchmarks/gpu% %word_times.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
 
 docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 TUTORIALS=true $(BIN)/mkdocs build --strict -q
@@ -96,6 +100,10 @@ $(VENV)/hosts.stamp: $(VENV)/dev.stamp requirements/hosts.txt
 	$(PIP) install -q -r requirements/hosts.txt
 	touch $@
 
+$(VENV)/kvpress.stamp: $(VENV)/dev.stamp requirements/kvpress.txt
+	$(PIP) install -q --no-deps -r requirements/kvpress.txt
+	touch $@
+
 $(VENV)/benchmarks.stamp: $(VENV)/dev.stamp requirements/benchmarks.txt
 	$(PIP) install -q --no-deps -r requirements/benchmarks.txt
 	touch $@
@@ -104,4 +112,4 @@ clean:
 	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check types test-web test-python test-slow test-extras test-hosts docs docs-serve bench format clean"
+	@echo "app test check types test-web test-python test-slow test-extras test-hosts test-kvpress docs docs-serve bench format clean"

@@ -1,6 +1,6 @@
 """What a head budget costs on text that did not choose it, beside random heads.
 
-    python benchmarks/budget.py MODEL CORPUS -o FILE.parquet [--tokens 128] [--texts 16]
+    python benchmarks/budget.py [MODEL] [CORPUS] [-o FILE.parquet] [--tokens 128] [--texts 16]
 
 Half of the texts choose heads; the table is of the other half: the rise of the loss with its
 interval over texts, and the share of needles kept. A stopped run resumes; a finished file is only
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
+from benchmarks._models import smollm2
 
 
 def table(found: hs.results.Budget) -> str:
@@ -50,9 +51,9 @@ def table(found: hs.results.Budget) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model")
-    parser.add_argument("corpus")
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
+    parser.add_argument("corpus", nargs="?", default="sample")
+    parser.add_argument("-o", "--output", type=Path, default=Path("budget.parquet"))
     parser.add_argument("--window", type=int, default=28)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--texts", type=int, default=16)
@@ -63,9 +64,9 @@ def main() -> None:
     if given.output.is_file():
         found = hs.open(given.output)
     else:
-        began = time.process_time()
+        began, model = time.process_time(), given.model or smollm2()
         found = hs.budget(
-            hs.load(given.model, name=Path(given.model).stem), given.corpus, sink=4,
+            hs.load(model, name=Path(model).stem), given.corpus, sink=4,
             window=given.window, max_tokens=given.tokens, limit=given.texts,
             needles=given.needles, draws=given.draws, tolerance=given.tolerance,
             shares=(0.25, 0.5, 0.75), output=given.output,

@@ -1,6 +1,6 @@
 """Does emphasis by chosen heads raise answers more than by random heads, on other texts?
 
-    python benchmarks/emphasis.py MODEL [-o FILE.parquet]
+    python benchmarks/emphasis.py [MODEL] [-o FILE.parquet]
 
 Each text states something false and asks for it; the answer wanted is the one that the text states,
 against what the model learned. Every second text chooses heads, the others test them.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
+from benchmarks._models import smollm2
 
 STATED = {
     "capital of Italy": "Berlin", "capital of France": "Madrid", "capital of Japan": "Oslo",
@@ -37,12 +38,13 @@ def examples() -> list[hs.emphasis.Example]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--factor", type=float, default=4.0)
     parser.add_argument("--heads", type=int, default=8)
     given = parser.parse_args()
-    scope = hs.load(given.model, name=Path(given.model).stem)
+    model = given.model or smollm2()
+    scope = hs.load(model, name=Path(model).stem)
     found = hs.emphasis.choose(
         scope, examples(), factor=given.factor, n=given.heads, output=given.output,
         progress=lambda at: print(at.title, at.done, at.total, flush=True),

@@ -1,12 +1,13 @@
 """Nearest examples by an index against comparing with every position: time, recall, memory.
 
-    python -m benchmarks.nearest TEXT [-m MODEL] [--positions 1000000] [--head 4-2]
+    python -m benchmarks.nearest [TEXT] [-m MODEL] [--positions 1000000] [--head 4-2]
 
-The positions are tokens of a text file, read by a model in pieces of 128 tokens: the outputs of one
-head, as `atlas.nearest` compares them; where the file is shorter than asked for it is read again,
-cut elsewhere. The queries are 200 of those positions at random, with a little noise, so that no
-query is its own answer. Processor time of one thread; recall is the share of the ten nearest that
-the index finds, and `lost` how much less like the query its ten are on average.
+The positions are tokens of a text file, or of the sample corpus, read by a model in pieces of 128
+tokens: the outputs of one head, as `atlas.nearest` compares them; where the file is shorter than
+asked for it is read again, cut elsewhere. The queries are 200 of those positions at random, with a
+little noise, so that no query is its own answer. Processor time of one thread; recall is the share
+of the ten nearest that the index finds, and `lost` how much less like the query its ten are on
+average.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ import numpy as np
 QUERIES, NEAREST, PIECE, TOGETHER = 200, 10, 128, 16
 
 
-def vectors_of(scope: Any, text: Path, positions: int, layer: int, head: int) -> Any:
+def vectors_of(scope: Any, text: str, positions: int, layer: int, head: int) -> Any:
     import torch
 
     from headscope.atlas.nearest import _unit, _vectors
 
-    ids = scope.tokenizer(text.read_text("utf-8"), add_special_tokens=False)["input_ids"]
+    ids = scope.tokenizer(text, add_special_tokens=False)["input_ids"]
     found: list[Any] = []
     count, shift = 0, 0
     while count < positions:
@@ -54,9 +55,11 @@ def main() -> None:
 
     import headscope as hs
     from headscope.atlas import example_index
+    from headscope.corpus.bad_data import Faults
+    from headscope.corpus.text.documents import Reader
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("text", type=Path)
+    parser.add_argument("text", type=Path, nargs="?")
     parser.add_argument("-m", "--model")
     parser.add_argument("--positions", type=int, default=1_000_000)
     parser.add_argument("--head", default="4-2")
@@ -64,8 +67,11 @@ def main() -> None:
     torch.set_num_threads(1)
     layer, head = map(int, options.head.split("-"))
     scope = hs.load(options.model)
+    documents = Reader().documents("sample", Faults())
+    given = (one.text for one in documents) if options.text is None else [options.text.read_text()]
+    text = "\n".join(given)
     began = time.process_time()
-    vectors = vectors_of(scope, options.text, options.positions, layer, head)
+    vectors = vectors_of(scope, text, options.positions, layer, head)
     read = time.process_time() - began
     chance = np.random.default_rng(0)
     at = chance.integers(0, len(vectors), QUERIES)

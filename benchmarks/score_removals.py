@@ -1,6 +1,6 @@
 """Predicted against measured change of weight when the top writer of a score is removed.
 
-    python benchmarks/score_removals.py MODEL [--draws 200] [--seed 31]
+    python benchmarks/score_removals.py [MODEL] [--draws 200] [--seed 31]
 
 The protocol was fixed before its first run. Each draw takes a document of the sample corpus (its
 first 24 words), a head of layers 1 and up, a query from position 4, a key by its attention weight
@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import headscope as hs
+from benchmarks._models import smollm2
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Reader
 
@@ -27,12 +28,12 @@ WORDS, SAMPLES = 24, 2000
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("model")
+    options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
     options.add_argument("--draws", type=int, default=200)
     options.add_argument("--seed", type=int, default=31)
     given = options.parse_args()
     chance = np.random.default_rng(given.seed)
-    scope = hs.load(given.model)
+    scope = hs.load(given.model or smollm2())
     layers, heads = scope.layers["decoder"], scope.heads["decoder"]
     documents = [one.text for one in Reader().documents("sample", Faults())]
     texts, held, rescaled, measured = [], [], [], []
