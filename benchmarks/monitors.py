@@ -1,6 +1,6 @@
 """How well monitors separate both kinds of ready-made examples, and what shuffled labels give.
 
-    python benchmarks/monitors.py [MODEL] [-o FILE.json] [--documents 40] [--shuffles 20]
+    python benchmarks/monitors.py [MODEL] [-o FILE.json] [--documents 24] [--shuffles 12]
 
 The documents name two invented people each. Each of the shuffles swaps the labels of random pairs,
 fits anew, and takes a null of its own: about one in twenty may exceed it.
@@ -78,8 +78,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
     options.add_argument("-o", "--output", type=Path, default=Path("monitors.json"))
-    options.add_argument("--documents", type=int, default=40)
-    options.add_argument("--shuffles", type=int, default=20)
+    options.add_argument("--documents", type=int, default=24)
+    options.add_argument("--shuffles", type=int, default=12)
     given = options.parse_args()
     scope = hs.load(given.model or smollm2())
     texts = documents(given.documents)
