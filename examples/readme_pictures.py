@@ -2,8 +2,8 @@
 
     python examples/readme_pictures.py [FOLDER]
 
-Screens (view-*.png) are what Chromium shows of the pages and of the app; figures (figure-*.svg)
-are what `view.save` writes without a browser. Every head shown is chosen by its label.
+They are what Chromium shows of the pages and of the app, in both themes. Every head shown is chosen
+by its label.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ def main(folder: Path) -> None:
     print(f"next word: head {layer}-{head}, {found['score']:.2f} on this text")
     bought = reading.tokens.index("bought")
     views = {
-        "head": hs.head_view(reading, layer, [head], labels=labels, theme="light"),
-        "model": hs.model_view(reading, labels=labels, theme="light"),
-        "neuron": hs.neuron_view(reading, layer, head, bought, labels=labels, theme="light"),
-        "matrix": hs.matrix_view(reading, layer, head, labels=labels, theme="light"),
-        "head_map": hs.head_map(reading, "next_word", theme="light"),
-        "dark": hs.head_view(reading, layer, [head], labels=labels, theme="dark"),
+        f"{name}{end}": view
+        for theme, end in (("light", ""), ("dark", "-dark"))
+        for name, view in {
+            "head": hs.head_view(reading, layer, [head], labels=labels, theme=theme),
+            "model": hs.model_view(reading, labels=labels, theme=theme),
+            "neuron": hs.neuron_view(reading, layer, head, bought, labels=labels, theme=theme),
+            "matrix": hs.matrix_view(reading, layer, head, labels=labels, theme=theme),
+            "head_map": hs.head_map(reading, "next_word", theme=theme),
+        }.items()
     }
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
@@ -54,8 +57,6 @@ def main(folder: Path) -> None:
             screen(browser, view, folder / f"view-{name}.png")
         app_screen(browser, folder / "view-app.png", f"layer={layer}&heads={head}&head={head}")
         browser.close()
-    for name in ("head", "model", "neuron", "matrix", "head_map"):
-        print(f"Wrote {views[name].save(folder / f'figure-{name}.svg')}")
 
 
 def screen(browser: Browser, view: View, path: Path) -> None:
