@@ -120,10 +120,10 @@ def _mean(part: Part, heads: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
     if not heads:
         raise BadInput("Name at least one head to read times from, as (layer, head).")
     for layer, head in heads:
-        heads = part.layer(layer).shape[0]
-        if not 0 <= head < heads:
+        count = part.layer(layer).shape[0]
+        if not 0 <= head < count:
             raise BadInput(
-                f"There is no head {layer}-{head}; each layer has heads 0 to {heads - 1}."
+                f"There is no head {layer}-{head}; each layer has heads 0 to {count - 1}."
             )
     found = [np.asarray(part.head_weights(layer, head), dtype=np.float64) for layer, head in heads]
     return np.mean([standard(one) for one in found], axis=0)
