@@ -56,7 +56,7 @@ test-hosts: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/hosts.stamp
 
 # head files read by kvpress, beside a transformers that it does not ask for
 test-kvpress: $(VENV)/dev.stamp $(VENV)/kvpress.stamp
-	$(BIN)/python -m pytest -q tests/budgets/test_kvpress.py
+	$(BIN)/python -m pytest -q -s tests/budgets/test_kvpress.py
 
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
 	for script in $(filter-out %gpu.py benchmarks/gpu% %word_times.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
