@@ -59,7 +59,9 @@ def open(path: str | Path) -> Opened:  # noqa: A001  as hs.open
     if is_comparison(path):
         return results.AtlasComparison.load(path)
     if not path.is_file():
-        raise BadInput(f"There is no file {path}." if not path.exists() else _unknown(path))
+        raise BadInput(
+            f"There is no file {path}; check the path." if not path.exists() else _unknown(path)
+        )
     with path.open("rb") as file:
         start = file.read(16)
     if start[:4] == b"PAR1":

@@ -110,7 +110,7 @@ def _table(
     if output is not None and output.suffix not in (".parquet", ".csv"):
         raise BadInput(f"Results of many prompts are written as .parquet or .csv, not as {output}.")
     if not Path(text).is_file():
-        raise BadInput(f"There is no file {text}.")
+        raise BadInput(f"There is no file {text}; check the path.")
     from headscope.corpus.tables import read_rows
 
     # a column of whole numbers names a token, but an answer may be a number too

@@ -63,7 +63,7 @@ def files_at(uri: str, endings: tuple[str, ...]) -> list[StoredFile]:
         if info.type == fs.FileType.File:
             return [StoredFile(uri, PurePosixPath(root).name, int(info.size))]
         if info.type == fs.FileType.NotFound:
-            raise BadInput(f"There is no file or folder {uri!r}.")
+            raise BadInput(f"There is no file or folder {uri!r}; check the path.")
         every = store.get_file_info(fs.FileSelector(root, recursive=True))
     except OSError as error:
         raise BadInput(f"{uri} cannot be read ({_first_line(error)}).") from error

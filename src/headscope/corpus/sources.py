@@ -30,7 +30,7 @@ def there(path: str | Path) -> Path:
             return Path(path)
     except (OSError, ValueError) as error:  # too long, or contains a zero byte
         raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
-    raise BadInput(f"There is no file or folder {str(path)!r}.")
+    raise BadInput(f"There is no file or folder {str(path)!r}; check the path.")
 
 
 def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:

@@ -117,7 +117,7 @@ def _described(path: Path) -> dict[str, Any]:
     import pyarrow.parquet
 
     if not path.is_file():
-        raise BadInput(f"There is no file {path}.")
+        raise BadInput(f"There is no file {path}; check the path.")
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         found: Any = json.loads(metadata.get(KEY, b"{}"))

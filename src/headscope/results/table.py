@@ -43,7 +43,7 @@ class HeadTable(HeadResult):
         import pandas as pd
 
         if not Path(path).is_file():
-            raise BadInput(f"There is no file {path}.")
+            raise BadInput(f"There is no file {path}; check the path.")
         try:
             frame: Any = pd.read_csv(path)
         except (ValueError, OSError) as error:

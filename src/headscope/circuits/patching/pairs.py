@@ -144,7 +144,7 @@ def read_pairs(path: str | Path) -> Pairs:
     """
     path = Path(path)
     if not path.is_file():
-        raise BadInput(f"There is no file {path}.")
+        raise BadInput(f"There is no file {path}; check the path.")
     with open_lines(path) as lines:
         return Pairs(path.stem, tuple(_pairs_of(path, lines)))
 

@@ -59,7 +59,7 @@ def check_data(*given: str | Path | None) -> None:
             continue
         check_name(path)
         if not Path(path).exists():
-            raise BadInput(f"There is no file or folder {path}.")
+            raise BadInput(f"There is no file or folder {path}; check the path.")
 
 
 def check_name(path: str | Path) -> None:

@@ -71,7 +71,7 @@ def clark(
 
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
-        raise BadInput(f"There is no data folder {folder}.")
+        raise BadInput(f"There is no data folder {folder}; check the path.")
     inputs = ClarkInputs(scope, folder, limit)
     report = Report(
         title=f"What does {scope.name} look at?",

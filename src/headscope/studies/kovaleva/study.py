@@ -72,7 +72,7 @@ def kovaleva(
 
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
-        raise BadInput(f"There is no data folder {folder}.")
+        raise BadInput(f"There is no data folder {folder}; check the path.")
     inputs = KovalevaInputs(scope, folder, limit or PAPER_LIMIT, dict(finetuned or {}))
     report = Report(
         title=f"Dark secrets of {scope.name}",
