@@ -17,6 +17,8 @@ ASK = """async ([path, body]) => {
   for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
   return [reply.status, btoa(text)];
 }"""  # noqa: E501
+WATCH = """addEventListener("securitypolicyviolation", event =>
+  (globalThis.violations ??= []).push(event.violatedDirective))"""
 KINDS = {"float32": np.float32, "uint8": np.uint8}
 
 
@@ -86,3 +88,10 @@ def generated(count: int, most: int = 200, seed: int = 0) -> list[tuple[str, str
         text, pair = (" ".join(draw.choices(WORDS, k=size)) for _ in range(2))
         made.append((text, pair if draw.random() < 0.4 else None))
     return made
+
+
+def some_heads(seed: int) -> list[tuple[str, int, int]]:
+    """None, one or six heads of the bundled model."""
+    draw = random.Random(seed)
+    count = draw.choice((0, 1, 6))
+    return list({("encoder", draw.randrange(12), draw.randrange(8)): 0 for _ in range(count)})

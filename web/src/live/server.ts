@@ -30,6 +30,14 @@ export class Refused extends Error {
   }
 }
 
+/** The sentence that the page shows; WebAssembly and onnxruntime say in several ways that memory is short. */
+export function failure(error: unknown): Answer {
+  if (error instanceof Refused) return json({ error: error.message, ...error.detail }, error.status);
+  const message = error instanceof Error ? error.message : String(error);
+  const memory = error instanceof RangeError || /memory|alloc|\bOOM\b/i.test(message);
+  return json({ error: memory ? "The browser has not enough memory for this text; give a shorter one." : message }, 500);
+}
+
 export class Server {
   private readonly readings = new Map<string, LiveReading>();
   private readonly writings = new Map<string, Written>();

@@ -2,7 +2,7 @@
 import { fromBase64, inflate } from "../protocol/decode";
 import type { Known } from "./known";
 import { Model } from "./model";
-import { Refused, Server, json } from "./server";
+import { Server, failure } from "./server";
 import type { Answer } from "./server";
 import { Reader } from "./tokens";
 
@@ -78,10 +78,7 @@ async function answered(path: string, body: unknown): Promise<Answer> {
   try {
     return await (await server!).answer(path, body);
   } catch (error) {
-    if (error instanceof Refused) return json({ error: error.message, ...error.detail }, error.status);
-    const message = error instanceof Error ? error.message : String(error);
-    const memory = /memory|allocat|RangeError/i.test(message);
-    return json({ error: memory ? "The browser has not enough memory for this text; give a shorter one." : message }, 500);
+    return failure(error);
   }
 }
 
