@@ -80,7 +80,7 @@ def word_times(
     chosen = list(heads) if heads is not None else alignment_heads(reading)
     rows = _asking(tokens)
     costs = -contrast(_mean(part, chosen)[np.ix_(rows, heard)])
-    begin = first_columns(warp(costs), len(rows))
+    begin = first_columns(costs)
     edges = np.append(
         starts[begin], min(reading.sound.seconds, float(positions.seconds[heard[-1], 1]))
     )
@@ -139,7 +139,8 @@ def contrast(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Smoothed over neighbouring moments by a median, which keeps edges."""
     from scipy.ndimage import median_filter
 
-    return median_filter(weights, size=(1, min(SMOOTHED, weights.shape[1])), mode="reflect")
+    size = min(SMOOTHED, weights.shape[-1])
+    return median_filter(weights, size=(*[1] * (weights.ndim - 1), size), mode="reflect")
 
 
 def _words(
@@ -187,39 +188,36 @@ def without_pauses(
 Floats = NDArray[np.float64]
 
 
-def warp(costs: Floats) -> NDArray[np.int64]:
-    """The cheapest path from the first to the last cell of rows × columns, as (row, column) pairs.
+def first_columns(costs: Floats) -> NDArray[np.int64]:
+    """… rows × columns → … rows: where the cheapest path from first to last cell enters each row.
 
     Each step goes one down, one to the right, or both; the cost of a path is that of its cells.
+    Equal costs go down early.
     """
-    rows, columns = costs.shape
+    rows, columns = costs.shape[-2:]
     if not rows or not columns:
         raise BadInput("To time words, give a text and a sound; one of the two is empty.")
-    total = np.full((rows + 1, columns + 1), np.inf)
-    total[0, 0] = 0.0
-    for diagonal in range(rows + columns - 1):  # cells of a diagonal do not depend on each other
-        row = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
-        column = diagonal - row
-        before = np.stack(
-            [total[row, column], total[row, column + 1], total[row + 1, column]]
-        )  # both, down, right
-        total[row + 1, column + 1] = costs[row, column] + before.min(axis=0)
-    return _back(total)
-
-
-def _back(total: Floats) -> NDArray[np.int64]:
-    """From the last cell to the first, always to the cheapest that comes before."""
-    row, column = total.shape[0] - 1, total.shape[1] - 1
-    path = [(row - 1, column - 1)]
-    while (row, column) != (1, 1):
-        steps = [(row - 1, column - 1), (row - 1, column), (row, column - 1)]
-        row, column = min(steps, key=lambda cell: total[cell])
-        path.append((row - 1, column - 1))
-    return np.array(path[::-1], dtype=np.int64)
-
-
-def first_columns(path: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """The first column that the path reaches in each row."""
-    found = np.zeros(rows, dtype=np.int64)
-    found[path[::-1, 0]] = path[::-1, 1]
+    along = costs.cumsum(-1)  # the cost of a row up to each column
+    before = np.zeros_like(along)
+    before[..., 1:] = along[..., :-1]
+    total = along[..., 0, :]
+    entered = np.zeros(costs.shape, np.int64)  # where a path to each cell enters its row
+    came = np.zeros(costs.shape, np.int64)  # and the column it comes from, in the row above
+    places = np.arange(columns)
+    for row in range(1, rows):
+        above = total.copy()
+        both = total[..., :-1] <= total[..., 1:]
+        above[..., 1:] = np.where(both, total[..., :-1], total[..., 1:])
+        came[..., row, :] = places
+        came[..., row, 1:] -= both
+        entry = above - before[..., row, :]
+        least = np.minimum.accumulate(entry, -1)
+        entered[..., row, :] = np.maximum.accumulate(np.where(entry <= least, places, 0), -1)
+        total = along[..., row, :] + least
+    found = np.zeros(costs.shape[:-1], np.int64)
+    at = np.full((*costs.shape[:-2], 1), columns - 1)
+    for row in range(rows - 1, -1, -1):
+        at = np.take_along_axis(entered[..., row, :], at, -1)
+        found[..., row] = at[..., 0]
+        at = np.take_along_axis(came[..., row, :], at, -1)
     return found

@@ -71,7 +71,7 @@ def _heard(document: Linked, plan: Plan, maps: NDArray[np.float64]) -> dict[str,
     if document.sound is None:
         return {}
     timing: Timing = plan.extra
-    times = np.concatenate([timing.truth, timing.times(maps)], axis=1)
+    times = np.concatenate([timing.truth, timing.times(maps[None])[0]], axis=1)
     return {"sound": document.sound, "words": list(timing.words), "times": times}
 
 

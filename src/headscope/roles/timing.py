@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.reading.word_times import WordTime, contrast, first_columns, warp, without_pauses
+from headscope.reading.word_times import WordTime, contrast, first_columns, without_pauses
 from headscope.roles.maps import UnitBatch
 from headscope.roles.scores import Tally
 
@@ -29,10 +29,22 @@ class Timing:
     spoken: slice  # of the map's rows: those that predict words, and the last token's own
 
     def times(self, maps: Floats) -> Floats:
-        """w 2: when each word starts and ends, by a map that is standardised over tokens."""
-        spoken = maps[self.spoken]
-        begin = first_columns(warp(-contrast(spoken)), len(spoken))
-        edges = np.append(self.starts[begin], self.seconds)
+        """h w 2: when each word starts and ends, by h q k that are standardised over tokens."""
+        begin = first_columns(-contrast(maps[:, self.spoken]))
+        ends = np.full((len(maps), 1), self.seconds)
+        edges = np.concatenate([self.starts[begin], ends], axis=1)
+        return np.stack([self._between(one) for one in edges])
+
+    def evenly(self) -> Floats:
+        """w 2: the times of tokens that all last equally long."""
+        tokens = self.spoken.stop - self.spoken.start
+        return self._between(np.linspace(0, self.seconds, tokens + 1))
+
+    def error(self, found: Floats) -> float:
+        """The sum over words of the mean absolute error of start and end."""
+        return float(np.abs(found - self.truth).mean(1).sum())
+
+    def _between(self, edges: Floats) -> Floats:
         found = tuple(
             WordTime(word, rows, float(edges[rows[0]]), float(edges[rows[1]]))
             for word, rows in zip(self.words, self.rows, strict=True)
@@ -48,7 +60,6 @@ def time_error(maps: Tensor, batch: UnitBatch) -> Tally:
         timing: Timing = one.extra
         queries, keys = one.right.shape
         counts[row] = len(timing.truth)
-        for head in range(maps.shape[1]):
-            found = timing.times(maps[row, head, :queries, :keys].double().cpu().numpy())
-            sums[row, head] = np.abs(found - timing.truth).mean(1).sum()
+        found = timing.times(maps[row, :, :queries, :keys].double().cpu().numpy())
+        sums[row] = [timing.error(of_head) for of_head in found]
     return Tally(torch.from_numpy(sums), torch.from_numpy(counts))
