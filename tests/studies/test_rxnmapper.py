@@ -1,7 +1,6 @@
 """RXNMapper's own weights: head 5 is found, and its maps are those of the package's decoding.
 
-Needs, in the data folder of the environment, the unpacked packages rxnmapper, rxn-chem-utils and
-rxn-utils, Golden.csv of synrbl, and RDKit.
+Needs rxnmapper's folder of requirements/fetch_data.py, and RDKit.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def test_atoms_are_assigned_surest_first_and_neighbours_follow():
 def test_head_5_is_first_in_its_layer_and_maps_as_the_package_does(monkeypatch):
     pytest.importorskip("rdkit")
     if not FOLDER.is_dir():
-        pytest.skip("needs the packages rxnmapper, rxn-chem-utils, rxn-utils and synrbl's data")
+        pytest.skip("needs RXNMapper: python requirements/fetch_data.py")
     from headscope.roles.fields import ATOMS
     from headscope.roles.find import search
     from headscope.studies.rxnmapper.model import open_model
