@@ -39,6 +39,7 @@ SOUND: dict[str, list[str]] = {
     "probe coreference": ["sample", "-o", "o.csv"],
     "probe dependency": ["sample", "-o", "o.csv"],
     "probe features": ["sample", "-o", "o.csv"],
+    "probe links": ["{links}", "-o", "o.csv", "--most-heads", "1"],
     "probe relations": ["sample", "-o", "o.csv"],
     "probe speech": ["{empty}", "-o", "o.csv"],
     "score": ["the cat sat", "--layer", "1", "--head", "0", "-m", "{writer}", "-o", "o.csv"],
@@ -139,6 +140,7 @@ def files(folder: Path, model: Any) -> dict[str, str]:
         "gold": b"the cat sat ||| a dog ran ||| 0-0 1-1 2-2\n" * 8,
         "reactions": b"[CH3:1][OH:2].[CH4:5]>>[CH3:1][O:2]C\n" * 8,
         "proteins": b'{"sequence": "acdefghiklmnop", "contacts": [[0, 9], [2, 11]]}\n' * 8,
+        "links": b'{"text": "the cat sat", "pairs": [[[4, 7], [8, 11]]]}\n' * 8,
         **{f"note{n}": f"Town {n} has a river. It has {n} bridges.".encode() for n in range(6)},
         "utf16": text.encode("utf-16"),
         "latin": "café\nnaïve\n".encode("latin-1"),
@@ -151,7 +153,8 @@ def files(folder: Path, model: Any) -> dict[str, str]:
         "docx": b"PK\x03\x04" + bytes(99),
         "deep": b"[" * 50_000,
     }
-    endings = {"task": ".tsv", "pairs": ".jsonl", "proteins": ".jsonl", "gz": ".txt.gz",
+    endings = {"task": ".tsv", "pairs": ".jsonl", "proteins": ".jsonl", "links": ".jsonl",
+               "gz": ".txt.gz",
                "xz": ".txt.xz", "bz2": ".txt.bz2", "tar": ".tar", "parquet": ".parquet",
                "docx": ".docx", "deep": ".jsonl"}  # fmt: skip
     made: dict[str, str] = {}

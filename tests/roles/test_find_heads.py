@@ -12,8 +12,12 @@ from sklearn.metrics import roc_auc_score
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.links.linked import of_fields
+from headscope.corpus.links.linked import Linked, Pair, of_fields
 from headscope.errors import BadInput, FewUnits
+from headscope.roles.maps import unit_batch
+from headscope.roles.plans import plan
+from headscope.roles.scores import auc
+from headscope.text.tokenise import tokenise
 from tests.roles.conftest import WORDS, documents, partners, planted
 from tests.tiny import tiny_scope
 
@@ -89,9 +93,8 @@ def test_scores_are_what_a_loop_over_readings_finds():
 def test_the_shuffled_null_is_the_mean_over_all_permutations():
     import itertools
 
-    from headscope.roles.maps import unit_batch
     from headscope.roles.plans import Plan
-    from headscope.roles.scores import picks, shuffled
+    from headscope.roles.scores import picks, precision_by_chance
 
     generator = np.random.default_rng(0)
     right = np.zeros((4, 6), bool)
@@ -107,7 +110,7 @@ def test_the_shuffled_null_is_the_mean_over_all_permutations():
             for order in itertools.permutations(range(4))
         ]
     )
-    mean, variance = shuffled(batch, chosen)
+    mean, variance = precision_by_chance(batch, chosen)
     np.testing.assert_allclose(mean[0], values.mean(0), atol=1e-6)
     np.testing.assert_allclose(variance[0], values.var(0), atol=1e-6)
 
@@ -144,6 +147,40 @@ def test_bad_pairs_are_counted_one_by_one():
     assert found.cases == 13
     with pytest.raises(BadInput, match="lies outside"):
         hs.find_heads(tiny_scope("BertModel"), [bad], bad_data="refuse", **QUIET)
+
+
+def _planned(document: Linked, **given):
+    faults = Faults()
+    tokens = tokenise(tiny_scope("BertModel").tokenizer, [document.text]).tokens[0]
+    return plan(0, document, tokens, tokens, faults, **given), dict(faults.counts)
+
+
+def test_a_link_outside_its_querys_candidates_is_counted():
+    """An atom that is mapped to another element has no origin among its candidates."""
+    spans = ((0, 3), (4, 7)), ((8, 11), (12, 15), (16, 19))
+    pairs = Pair(spans[0][0], spans[1][0]), Pair(spans[0][1], spans[1][1])
+    groups = ("C", "O"), ("C", "C", "C")
+    document = Linked("cat dog mat cat dog", pairs, None, *spans, groups)
+    found, counts = _planned(document)
+    assert found.cases.tolist() == [True, False] and counts == {"no candidate": 1}
+
+
+def test_queries_with_one_candidate_and_texts_of_possible_links_are_counted():
+    text, spans = "cat dog mat", ((0, 3), (4, 7), (8, 11))
+    one = Linked(text, (Pair(spans[0], spans[1]),), candidates=(spans[1],))
+    assert _planned(one) == (None, {"no choice": 1})
+    unsure = Linked(text, tuple(Pair(span, spans[2], sure=False) for span in spans[:2]))
+    assert _planned(unsure) == (None, {"only possible": 2})
+
+
+def test_a_right_answer_beside_possible_ones_alone_has_no_rank():
+    text, spans = "cat dog mat tree", ((0, 3), (4, 7), (8, 11), (12, 16))
+    pairs = (Pair(spans[0], spans[1]), Pair(spans[0], spans[2], sure=False),
+             Pair(spans[3], spans[1]))  # fmt: skip
+    found, _ = _planned(Linked(text, pairs, None, (spans[0], spans[3]), spans[1:3]))
+    batch = unit_batch([found], 6, 6, torch.device("cpu"))
+    tally = auc(torch.tensor([[[[0.9, 0.1], [0.9, 0.1]]]]), batch)
+    assert tally.sums.tolist() == [[1.0]] and tally.counts.tolist() == [1.0]
 
 
 def test_documents_that_are_too_long_are_counted():

@@ -90,7 +90,7 @@ def test_contacts_come_as_pairs_or_as_distances(tmp_path):
     assert {(pair.query[0], pair.target[0]) for pair in one.pairs} == {(0, 9), (9, 0)}
     assert one.pairs == two.pairs
     assert dict(faults.counts) == {
-        "span outside": 1, "malformed pair": 1, "malformed line": 3, "no links": 1,
+        "span outside": 1, "malformed pair": 1, "malformed line": 3, "no links": 1, "too near": 1,
     }  # fmt: skip
 
 
@@ -116,6 +116,20 @@ def test_word_times_are_read_from_three_formats(tmp_path):
         assert [word.word for word in words] == ["hello", "world"]
         np.testing.assert_allclose([word[1:] for word in words], [[0.5, 0.75], [0.95, 1.45]])
     assert dict(faults.counts) == {"malformed line": 1}
+
+
+def test_intervals_that_cannot_be_read_are_counted_one_by_one(tmp_path):
+    times = ("0.5", "0.75"), ("0,75", "0.9"), ("0.9", "1.2.3"), ("1e+0", "1.45"), ("2", "")
+    intervals = "".join(
+        f' intervals [{n}]:\n xmin = {start}\n xmax = {end}\n text = "word{n}"\n'
+        for n, (start, end) in enumerate(times, 1)
+    )
+    file = tmp_path / "a.TextGrid"
+    file.write_text(f'item []:\n item [1]:\n name = "words"\n{intervals}')
+    words = words_of(file, faults := Faults())
+    assert [word.word for word in words] == ["word1", "word4"]
+    assert dict(faults.counts) == {"malformed line": 3}
+    assert faults.kept[0].where == "a.TextGrid: interval 2"
 
 
 def test_sounds_without_times_and_words_that_end_too_early_are_counted(tmp_path):

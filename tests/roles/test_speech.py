@@ -71,6 +71,14 @@ def test_a_head_that_follows_the_words_is_first_and_times_them(found):
     assert found.faults.counts["unreadable file"] == 1 and found.documents == 6
 
 
+def test_time_errors_have_the_baseline_of_equally_long_tokens_and_no_p(found):
+    rows = found.table[found.table["measure"].str.startswith("time error")]
+    assert rows["p"].isna().all() and (rows["baseline"] > 0.04).all()
+    even = np.linspace(0, 1, 5)  # four rows: three words, and the end
+    apart = np.abs(np.stack([even[:3], even[1:4]], 1) - [one[1:] for one in TIMES])
+    assert (rows["baseline"] < apart.mean() + 0.05).all()  # less where silence is cut off words
+
+
 def test_lists_are_timed_beside_the_chosen_heads(found):
     rows = found.together.set_index("method")
     assert found.heads("best head") == [(1, 2)]

@@ -12,10 +12,13 @@ from headscope.roles.maps import DIRECTIONS, UnitBatch, product_corrected
 from headscope.roles.scores import (
     Tally,
     alignment_error,
+    alignment_error_by_chance,
     auc,
     picks,
     precision,
     precision_at_fifth,
+    precision_at_fifth_by_chance,
+    precision_by_chance,
 )
 from headscope.roles.timing import time_error
 
@@ -28,6 +31,13 @@ OF_MAPS: dict[str, Callable[[Tensor, UnitBatch], Tally]] = {
     "precision at L/5": precision_at_fifth,
     "alignment error rate": lambda maps, batch: alignment_error(batch, picks(maps, batch)),
     "time error": time_error,
+}
+# the mean and variance of each document's score with shuffled labels; any path forward in time
+# beats shuffled times, so that time error has none
+BY_CHANCE: dict[str, Callable[[UnitBatch, Tensor], tuple[Tensor, Tensor]]] = {
+    "precision": precision_by_chance,
+    "precision at L/5": precision_at_fifth_by_chance,
+    "alignment error rate": alignment_error_by_chance,
 }
 
 
@@ -47,6 +57,11 @@ class Field:
     def metrics(self) -> tuple[str, ...]:
         """The field's own first; every field has precision at one and AUC."""
         return tuple(dict.fromkeys((self.metric, "precision", "auc")))
+
+    @property
+    def tested(self) -> tuple[str, ...]:
+        """The measures that are compared with shuffled labels."""
+        return tuple(metric for metric in self.metrics if metric in BY_CHANCE)
 
     @property
     def lower(self) -> bool:

@@ -25,11 +25,11 @@ from headscope.results import tidy
 from headscope.results.storage import write_output
 from headscope.roles.encoded import Encoded, batches
 from headscope.roles.examples import example_maps, examples
-from headscope.roles.fields import LINKS, LOWER, OF_MAPS, Field
+from headscope.roles.fields import BY_CHANCE, LINKS, LOWER, OF_MAPS, Field
 from headscope.roles.kept import Kept
 from headscope.roles.maps import UnitBatch, unit_batch
 from headscope.roles.result import FoundHeads
-from headscope.roles.scores import picks, precision, shuffled
+from headscope.roles.scores import picks, precision
 from headscope.roles.together import map_score, together
 from headscope.roles.totals import Totals
 from headscope.runs import ProgressCallback, Run, State
@@ -93,7 +93,7 @@ def find_heads(
     """Find the heads that attend from one labelled position to another.
 
     Every head is scored in three directions: from the query to its target, back, and both added.
-    A p-value compares precision with shuffled labels, corrected over all heads and directions.
+    A p-value compares each score with shuffled labels, corrected over all heads and directions.
 
     Parameters
     ----------
@@ -259,8 +259,9 @@ class _Pass:
     ) -> None:
         for number, (way, maps) in enumerate(directed.items()):
             chosen = picks(maps, batch)
-            mean, variance = shuffled(batch, chosen)
-            self.totals.add_null(way, layer, mean.cpu(), variance.cpu())
+            for metric in self.field.tested:
+                mean, variance = BY_CHANCE[metric](batch, chosen)
+                self.totals.add_null(metric, way, layer, mean.cpu(), variance.cpu())
             for metric in self.field.metrics:
                 tally = (
                     precision(batch, chosen)
@@ -282,7 +283,7 @@ class _Pass:
         out[:, attending] = False
         alone[out] = np.nan
         baseline, offset = totals.by_position
-        table = _table(totals, self.kind, attending, baseline)
+        table = _table(totals, self.kind, attending)
         whole = totals.scores(field.metric)
         whole[out] = np.nan
         first = int(np.nanargmin(whole) if field.lower else np.nanargmax(whole))
@@ -299,19 +300,21 @@ class _Pass:
         )  # fmt: skip
 
 
-def _table(totals: Totals, kind: Kind, attending: list[int], baseline: float) -> pd.DataFrame:
+def _table(totals: Totals, kind: Kind, attending: list[int]) -> pd.DataFrame:
     """A row per head, measure and direction."""
     field = totals.field
     null, p = totals.by_chance()
     corrected = np.full(p.shape, np.nan)
-    corrected[:, attending] = holm(p[:, attending].ravel()).reshape(p[:, attending].shape)
+    for own, of_metric in zip(corrected, p, strict=True):
+        own[:, attending] = holm(of_metric[:, attending].ravel()).reshape(own[:, attending].shape)
     frames: list[pd.DataFrame] = []
     for metric in field.metrics:
         values, ends = totals.scores(metric), totals.intervals(metric)
-        chance = {"precision": null, "auc": np.full(p.shape, 0.5)}.get(metric)
+        tested = field.tested.index(metric) if metric in field.tested else None
+        even = np.full(values.shape, 0.5) if metric == "auc" else None
+        chance = even if tested is None else null[tested]
         for at, way in enumerate(field.directions):
             layer, head = np.meshgrid(*map(np.arange, values.shape[1:]), indexing="ij")
-            tested = metric == "precision"
 
             def of(array: NDArray[Any] | None, at: int = at) -> Any:
                 return np.nan if array is None else array[at][attending].ravel()
@@ -327,9 +330,9 @@ def _table(totals: Totals, kind: Kind, attending: list[int], baseline: float) ->
                         "low": of(ends[0]),
                         "high": of(ends[1]),
                         "null": of(chance),
-                        "p": of(p) if tested else np.nan,
-                        "p_holm": of(corrected) if tested else np.nan,
-                        "baseline": baseline if tested else np.nan,
+                        "p": of(None if tested is None else p[tested]),
+                        "p_holm": of(None if tested is None else corrected[tested]),
+                        "baseline": totals.baseline(metric),
                     }
                 )
             )

@@ -77,6 +77,13 @@ def plan(
     shared = (
         _shared(asking, keys, len(of_keys), -shift) if one_text else np.zeros(right.shape, bool)
     )
+    allowed = there & ~shared
+    if one_text:
+        first, _ = np.array(spans).reshape(-1, 2).T
+        allowed &= np.abs(starts - first[:, None]) >= apart
+    if document.groups is not None:
+        of_query, of_key = (np.array(names) for names in document.groups)
+        allowed &= of_query[:, None] == of_key
     for pair in document.pairs:
         row = row_of.get(pair.query)  # pyright: ignore[reportArgumentType]
         if row is None or not len(asking[row]) or (asking[row] < 0).any():
@@ -87,26 +94,27 @@ def plan(
             message = f"{pair.target} has no token of its own, or shares that of {pair.query}"
             faults.note("unaligned", document.where, message)
             continue
+        if not (found & allowed[row]).any():
+            message = f"{pair.target} is no candidate of {pair.query}"
+            faults.note("no candidate", document.where, message)
+            continue
         possible[row] |= found
         right[row] |= found & pair.sure
     kept = [row for row, tokens in enumerate(asking) if len(tokens) and (tokens >= 0).all()]
-    allowed = there & ~shared
-    if one_text:
-        first, _ = np.array(spans).reshape(-1, 2).T
-        allowed &= np.abs(starts - first[:, None]) >= apart
-    if document.groups is not None:
-        of_query, of_key = (np.array(names) for names in document.groups)
-        allowed &= of_query[:, None] == of_key
     found = Plan(
         number, tuple(asking[row] for row in kept), tuple(keys), right[kept], possible[kept],
         allowed[kept], _along(spans, units, one_text)[kept],
         tuple(kept), tuple(units),
     )  # fmt: skip
-    if not found.cases.any():
-        if right.any():
-            faults.note("unaligned", document.where, "no query has a wrong answer to choose from")
-        return None
-    return found
+    for row in np.flatnonzero(found.right.any(axis=1) & ~found.cases):
+        message = f"{spans[kept[row]]} has a single candidate"
+        faults.remark("no choice", document.where, message)
+    if found.cases.any():
+        return found
+    for row in np.flatnonzero(found.possible.any(axis=1) & ~found.right.any(axis=1)):
+        message = f"{spans[kept[row]]} has only possible links, and no query of the text a sure one"
+        faults.remark("only possible", document.where, message)
+    return None
 
 
 def tokens_of(span: Sequence[float], tokens: Tokens, segment: int) -> Positions:

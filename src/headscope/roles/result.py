@@ -50,7 +50,7 @@ class FoundHeads(ProbeResult):
     """Every head's score at a role, in every direction, beside chance and position."""
 
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
-    together: pd.DataFrame  # method, k, heads, chosen, value, low, high, documents
+    together: pd.DataFrame  # method, k, heads, chosen, value, its interval, difference …
     examples: pd.DataFrame  # of the best head: where, text, other, query, chosen, right …
     maps: list[ExampleMap]  # a few documents with the best head's map
     role: str
@@ -118,9 +118,17 @@ class FoundHeads(ProbeResult):
 
     @property
     def found(self) -> pd.DataFrame:
-        """Heads whose precision beats shuffled labels, corrected over all heads and directions."""
-        rows: Any = self.table[self.table["p_holm"] <= ERROR_RATE]
-        return rows.sort_values("value", ascending=False).reset_index(drop=True)
+        """Heads that beat shuffled labels, corrected over all heads and directions.
+
+        They are compared by what heads are ranked by; by precision where that is time error.
+        """
+        rows: Any = self.table
+        own = rows["measure"].str.startswith(f"{self.metric} ") & rows["p"].notna()
+        if not own.any():
+            own = rows["measure"].str.startswith("precision ")
+        rows = rows[own & (rows["p_holm"] <= ERROR_RATE)]
+        lower = self.lower and str(rows["measure"].min()).startswith(f"{self.metric} ")
+        return rows.sort_values("value", ascending=lower).reset_index(drop=True)
 
     @checked
     def heads(self, method: str | None = None) -> list[tuple[int, int]]:

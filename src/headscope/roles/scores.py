@@ -36,35 +36,69 @@ def precision(batch: UnitBatch, chosen: Tensor) -> Tally:
     return Tally(hits.sum(-1).float(), batch.cases.sum(-1).float())
 
 
-def shuffled(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """b h each: precision with labels permuted among a document's queries, and its variance.
+def shuffled(
+    batch: UnitBatch, chosen: Tensor, labels: Tensor, among: Tensor
+) -> tuple[Tensor, Tensor]:
+    """b h each: the mean label at the picks with labels permuted, and its variance.
 
-    Exact (Hoeffding 1951): the picks stay, the rows of right answers are permuted. A document with
-    a single query has nothing to exchange; there the right candidate is random.
+    Exact (Hoeffding 1951): the picks stay, the rows of labels (b q k) are permuted among a
+    document's queries in `among` (b q). A single query has nothing to exchange; there the label is
+    that of a random candidate.
     """
-    cases = batch.cases.float()
-    n = cases.sum(-1)[:, None].clamp_min(1)  # b 1
-    right = batch.right.float() * cases[..., None]
-    share = right.sum(1) / n  # b k, of queries for which a candidate is right
+    asked = among.float()
+    n = asked.sum(-1)[:, None].clamp_min(1)  # b 1
+    label = labels.float() * asked[..., None]
     heads = chosen.shape[1]
-    at_pick = share[:, None].expand(-1, heads, -1).gather(2, chosen) * cases[:, None]  # b h q
-    mean = at_pick.sum(-1) / n  # also the grand mean of a[i, j] = right[j, pick(i)]
-    counts = torch.zeros(*chosen.shape[:2], right.shape[-1], device=chosen.device)
-    counts.scatter_add_(2, chosen, cases[:, None].expand_as(at_pick).contiguous())
-    columns = (counts @ right.mT) / n[..., None]  # b h j
+
+    def at_picks(values: Tensor) -> Tensor:  # b k → b h q
+        return values[:, None].expand(-1, heads, -1).gather(2, chosen) * asked[:, None]
+
+    at_pick = at_picks(label.sum(1) / n)
+    mean = at_pick.sum(-1) / n  # also the grand mean of a[i, j] = label[j, pick(i)]
+    counts = torch.zeros(*chosen.shape[:2], label.shape[-1], device=chosen.device)
+    counts.scatter_add_(2, chosen, asked[:, None].expand_as(at_pick).contiguous())
+    columns = (counts @ label.mT) / n[..., None]  # b h j
     rows = at_pick.square().sum(-1) * n
-    spread = n**2 * mean - rows - columns.square().sum(-1) * n + n**2 * mean.square()
+    squares = at_picks(label.square().sum(1)).sum(-1)
+    spread = squares - rows - columns.square().sum(-1) * n + n**2 * mean.square()
     variance = spread.clamp_min(0) / (n - 1).clamp_min(1) / n**2
-    single = (n == 1).expand_as(mean)
     free = batch.allowed.sum(-1).clamp_min(1)
-    chance = ((batch.right.sum(-1) / free) * cases).sum(-1)[:, None].expand_as(mean)
-    return torch.where(single, chance, mean), torch.where(single, chance * (1 - chance), variance)
+    random = (label.sum(-1) / free).sum(-1)[:, None].expand_as(mean)
+    square = (label.square().sum(-1) / free).sum(-1)[:, None].expand_as(mean)
+    single = (n == 1).expand_as(mean)
+    return torch.where(single, random, mean), torch.where(single, square - random**2, variance)
+
+
+def precision_by_chance(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """b h each: precision with labels permuted among a document's queries, and its variance."""
+    return shuffled(batch, chosen, batch.right, batch.cases)
+
+
+def alignment_error_by_chance(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """b h each: the error rate with links permuted among a sentence's words, and its variance."""
+    labels = batch.right.float() + batch.possible.float()
+    mean, variance = shuffled(batch, chosen, labels, batch.asked)
+    proposed = batch.asked.sum(-1)
+    share = (proposed / (proposed + batch.right.sum((-1, -2))))[:, None]
+    return 1 - mean * share, variance * share**2
+
+
+def precision_at_fifth_by_chance(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """b h each: precision at L/5 with contacts drawn among all pairs, and its variance."""
+    pairs = batch.allowed.triu(1).sum((-1, -2)).float().clamp_min(1)
+    share = (batch.right & batch.allowed).triu(1).sum((-1, -2)) / pairs
+    fifth = torch.tensor([max(1, len(one.keys) // 5) for one in batch.plans], device=share.device)
+    spread = share * (1 - share) * (pairs - fifth).clamp_min(0) / (pairs - 1).clamp_min(1) / fifth
+    shape = chosen.shape[:2]
+    return share[:, None].expand(shape), spread[:, None].expand(shape)
 
 
 def auc(maps: Tensor, batch: UnitBatch) -> Tally:
     """The chance that a right candidate scores above a wrong one of the same query."""
     row, query, key = (batch.right & batch.cases[..., None]).nonzero(as_tuple=True)
     wrong = (batch.allowed & ~batch.possible)[row, query]  # p k
+    some = wrong.any(-1)  # beside possible links alone there is nothing to rank below
+    row, query, key, wrong = row[some], query[some], key[some], wrong[some]
     heads = maps.shape[1]
     sums = torch.zeros(len(batch.plans), heads, device=maps.device)
     size = max(1, CELLS // max(1, heads * maps.shape[-1]))

@@ -24,7 +24,8 @@ from headscope.statistics.significance import Replicates
 POOL = 24  # heads that greedy selection considers: the best alone
 CELLS = 40_000  # pairs of units that the regression is fitted to
 PENALTY = 0.15  # C of the logistic regression, as in Rao et al.
-COLUMNS = ("method", "k", "heads", "chosen", "value", "low", "high", "documents")
+COLUMNS = ("method", "k", "heads", "chosen", "value", "low", "high", "documents",
+           "difference", "difference_low", "difference_high")  # fmt: skip
 
 Head = tuple[int, int, int]  # direction, layer, head
 Array = NDArray[np.float64]
@@ -60,7 +61,10 @@ def together(
     score: Scorer,
     seed: int,
 ) -> pd.DataFrame:
-    """A row per method: the heads, their score on the choosing half and on the other."""
+    """A row per method: the heads, their score on the choosing half and on the other.
+
+    `difference` is the score less that of the first of `lists`, on the same documents.
+    """
     choosing, scoring = kept.half(0), kept.half(1)
     if not choosing or not scoring:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -74,9 +78,22 @@ def together(
     for name, heads in lists.items():
         directions = range(len(field.directions))
         found[name] = equal([(way, *one) for one in heads for way in directions])
-    rows = [
-        _row(name, chosen, choosing, scoring, field, score, seed) for name, chosen in found.items()
-    ]
+    parts = {name: _parts(scoring, chosen, score) for name, chosen in found.items()}
+    numbers = np.array([one.plan.number for one in scoring], np.int64)
+    against = parts[next(iter(lists))] if lists else None
+    rows: list[dict[str, object]] = []
+    for name, chosen in found.items():
+        sums, counts = parts[name]
+        share = field.metric in ("precision", "alignment error rate")
+        value, low, high = _interval(numbers, sums, counts, share, seed)
+        less = (np.nan,) * 3
+        if against is not None and sums is not against[0]:
+            less = _interval(numbers, sums - against[0], counts, False, seed)
+        unique = list(dict.fromkeys((layer, head) for _, layer, head in chosen.heads))
+        heads = " ".join(f"{layer}-{head}" for layer, head in unique)
+        on_own_half = float(_means(choosing, [chosen], score)[0])
+        cells = (name, len(unique), heads, on_own_half, value, low, high, len(scoring), *less)
+        rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -162,30 +179,19 @@ def _regression(documents: Sequence[KeptDocument], field: Field, seed: int) -> C
     return Chosen(heads, tuple(float(weights[at]) for at in used))  # pyright: ignore
 
 
-def _row(
-    name: str,
-    chosen: Chosen,
-    choosing: Sequence[KeptDocument],
-    scoring: Sequence[KeptDocument],
-    field: Field,
-    score: Scorer,
-    seed: int,
-) -> dict[str, object]:
-    scored = [score(one, chosen.map_of(one)[None]) for one in scoring]
+def _parts(documents: Sequence[KeptDocument], chosen: Chosen, score: Scorer) -> tuple[Array, Array]:
+    """d 1 each: the sums and counts of every document."""
+    scored = [score(one, chosen.map_of(one)[None]) for one in documents]
     parts = np.array([(sums[0], count) for sums, count in scored])
+    return parts[:, :1], parts[:, 1:]
+
+
+def _interval(
+    numbers: NDArray[np.int64], sums: Array, counts: Array, share: bool, seed: int
+) -> tuple[float, float, float]:
+    """The ratio of sums and counts, and the ends of its interval over documents."""
     replicates = Replicates(1, seed)
-    numbers = np.array([one.plan.number for one in scoring], np.int64)
-    replicates.add_units(numbers, parts[:, :1], parts[:, 1:])
-    share = field.metric in ("precision", "alignment error rate")
+    replicates.add_units(numbers, sums, counts)
     low, high = replicates.interval(share=share)[:, 0]
-    unique = list(dict.fromkeys((layer, head) for _, layer, head in chosen.heads))
-    return {
-        "method": name,
-        "k": len(unique),
-        "heads": " ".join(f"{layer}-{head}" for layer, head in unique),
-        "chosen": float(_means(choosing, [chosen], score)[0]),
-        "value": float(parts[:, 0].sum() / parts[:, 1].sum()) if parts[:, 1].sum() else np.nan,
-        "low": low,
-        "high": high,
-        "documents": len(scoring),
-    }
+    whole = counts.sum()
+    return float(sums.sum() / whole) if whole else np.nan, float(low), float(high)

@@ -19,7 +19,7 @@ MostHeads = Annotated[int, typer.Option("--most-heads", help="The most heads cho
 HeadsFile = Annotated[
     Path | None, typer.Option("--heads-file", help="Write the chosen heads as .json.")
 ]
-SHOWN = ["layer", "head", "measure", "value", "low", "high", "null", "p_holm"]
+SHOWN = ["layer", "head", "measure", "value", "low", "high", "null", "p_holm", "baseline"]
 
 
 def check(
@@ -60,13 +60,13 @@ def show(
     best = found.top(n=8)
     show_table(best, [one for one in SHOWN if bool(best[one].notna().any())])
     if len(found.together):
-        show_table(found.together)
+        show_table(found.together, [str(one) for one in found.together.dropna(axis=1, how="all")])
     beyond = len(found.found[["layer", "head"]].drop_duplicates())
     heads = len(found.table[["layer", "head"]].drop_duplicates())
     err.print(
         f"{found.cases} links in {found.documents} documents; the best fixed offset "
         f"({found.offset:+d}) is right in {found.baseline:.1%}. "
-        f"{beyond} of {heads} heads are right more often than shuffled labels allow.",
+        f"{beyond} of {heads} heads beat shuffled labels.",
         highlight=False,
     )
     say_faults(found.faults)

@@ -40,7 +40,7 @@ def read_contacts(
             if not isinstance(sequence, str) or not sequence.isalpha():
                 faults.note("malformed line", where, "a protein needs a 'sequence' of letters")
                 continue
-            found = _pairs(fields, len(sequence), contact, where, faults)
+            found = _pairs(fields, len(sequence), contact, apart, where, faults)
             linked = protein(sequence, found, where, faults, apart=apart)
             if linked is not None:
                 yield linked
@@ -61,7 +61,10 @@ def protein(
         if not (0 <= one < len(sequence) and 0 <= two < len(sequence)):
             message = f"[{one}, {two}] in a sequence of {len(sequence)} residues"
             faults.note("span outside", where, message)
-        elif abs(one - two) >= apart:
+        elif abs(one - two) < apart:
+            message = f"[{one}, {two}] is nearer than {apart} residues"
+            faults.remark("too near", where, message)
+        else:
             pairs += [Pair(units[one], units[two]), Pair(units[two], units[one])]
     if not pairs:
         faults.note("no links", where, f"no contact joins residues {apart} or more apart")
@@ -70,10 +73,10 @@ def protein(
 
 
 def _pairs(
-    fields: dict[str, Any], length: int, contact: float, where: str, faults: Faults
+    fields: dict[str, Any], length: int, contact: float, apart: int, where: str, faults: Faults
 ) -> list[tuple[int, int]]:
     if "distances" in fields:
-        return _near(fields["distances"], length, contact, where, faults)
+        return _near(fields["distances"], length, contact, apart, where, faults)
     found: list[tuple[int, int]] = []
     listed = fields.get("contacts")
     for pair in cast(list[Any], listed) if isinstance(listed, list) else []:
@@ -85,9 +88,9 @@ def _pairs(
 
 
 def _near(
-    given: Any, length: int, contact: float, where: str, faults: Faults
+    given: Any, length: int, contact: float, apart: int, where: str, faults: Faults
 ) -> list[tuple[int, int]]:
-    """Pairs nearer than a contact; null or NaN distances are unknown."""
+    """Pairs in contact, `apart` or more residues apart; null or NaN distances are unknown."""
     try:
         matrix: NDArray[np.float64] = np.array(given, dtype=np.float64)
     except (ValueError, TypeError):
@@ -97,7 +100,7 @@ def _near(
         faults.note("malformed line", where, message)
         return []
     with np.errstate(invalid="ignore"):
-        one, two = np.nonzero(np.triu(matrix < contact, 1))
+        one, two = np.nonzero(np.triu(matrix < contact, max(1, apart)))
     return list(zip(one.tolist(), two.tolist(), strict=True))
 
 

@@ -17,7 +17,7 @@ from headscope.errors import BadInput
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 TIMES = (".textgrid", ".ctm", ".json")
 INTERVAL = re.compile(
-    r'xmin\s*=\s*(?P<start>[-\d.e]+)\s*xmax\s*=\s*(?P<end>[-\d.e]+)\s*text\s*=\s*"(?P<text>(?:""|[^"])*)"'
+    r'\s*xmin\s*=\s*(?P<start>\S+)\s+xmax\s*=\s*(?P<end>\S+)\s+text\s*=\s*"(?P<text>(?:""|[^"])*)"'
 )
 SILENT = {"", "sil", "sp", "<eps>", "<sil>", "spn"}
 
@@ -83,12 +83,28 @@ def _textgrid(text: str, path: Path, faults: Faults) -> list[Timed]:
     if not tiers:
         faults.note("malformed line", path.name, "this is not a TextGrid in the long text format")
         return []
-    found = INTERVAL.finditer((named or tiers)[0])
-    return [
-        Timed(match["text"].replace('""', '"').strip(), float(match["start"]), float(match["end"]))
-        for match in found
-        if match["text"].strip().lower() not in SILENT
-    ]
+    found: list[Timed] = []
+    for number, interval in enumerate(
+        re.split(r"intervals\s*\[\d+\]\s*:?", (named or tiers)[0])[1:], 1
+    ):
+        word = _interval(interval)
+        if word is None:
+            message = "an interval is: xmin = 0.5, xmax = 0.75 and text, each on its line"
+            faults.note("malformed line", f"{path.name}: interval {number}", message)
+        elif word.word.lower() not in SILENT:
+            found.append(word)
+    return found
+
+
+def _interval(text: str) -> Timed | None:
+    match = INTERVAL.match(text)
+    if match is None:
+        return None
+    try:
+        start, end = float(match["start"]), float(match["end"])
+    except ValueError:
+        return None
+    return Timed(match["text"].replace('""', '"').strip(), start, end)
 
 
 def _ctm(path: Path, faults: Faults) -> list[Timed]:

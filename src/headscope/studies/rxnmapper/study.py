@@ -86,6 +86,7 @@ def rxnmapper(
         scope, [one.linked for one in reactions], ATOMS, lists={"published": [(LAYER, HEAD)]},
         progress=False,
     )  # fmt: skip
+    faults.add(found.faults)
     report = Report(
         title="The head of RXNMapper that maps atoms",
         study="rxnmapper",
@@ -95,8 +96,7 @@ def rxnmapper(
         settings={
             "reactions": found.documents,
             "atoms": found.cases,
-            "left out": (faults.summary() or found.faults.summary()).removeprefix("left out: ")
-            or "nothing",
+            "left out": faults.summary().removeprefix("left out: ") or "nothing",
         },
     )
     layer = of_layer(found)

@@ -144,5 +144,6 @@ def _summary(found: FoundHeads, ranked: pd.DataFrame, named: list[tuple[int, int
         f"and {ranks['auc']:.3f} by AUC over moments. The chosen heads {best} time words to "
         f"{own['value']:.3f} s [{own['low']:.3f}, {own['high']:.3f}] where they were not chosen, "
         f"the published list to {theirs['value']:.3f} s "
-        f"[{theirs['low']:.3f}, {theirs['high']:.3f}]."
+        f"[{theirs['low']:.3f}, {theirs['high']:.3f}]. The difference, paired over recordings, is "
+        f"{own['difference']:.3f} s [{own['difference_low']:.3f}, {own['difference_high']:.3f}]."
     )
