@@ -245,13 +245,39 @@ def deepseek_v4() -> Any:
     return t.DeepseekV4ForCausalLM(config)
 
 
+def beam() -> Any:
+    config = t.BeamConfig(
+        **TEXT, **ENDS, num_key_value_heads=2, head_dim=8, moe_intermediate_size=16, num_experts=4,
+        num_experts_per_tok=2, n_group=2, topk_group=1, sliding_window=4,
+        mlp_layer_types=["dense", "sparse"],
+    )  # fmt: skip
+    return t.BeamForCausalLM(config)
+
+
+def _pali_config() -> Any:
+    text = {**TEXT, **ENDS, "model_type": "gemma", "num_key_value_heads": 1, "head_dim": 8}
+    vision = {**TOWER, "model_type": "siglip_vision_model", "vision_use_head": False}
+    return t.PaliGemmaConfig(
+        vision_config=vision, text_config=text, image_token_index=VOCABULARY - 1,
+        vocab_size=VOCABULARY, projection_dim=32, hidden_size=32,
+    )  # fmt: skip
+
+
+def paligemma() -> Any:
+    return t.PaliGemmaForConditionalGeneration(_pali_config())
+
+
+def colpali() -> Any:
+    return t.ColPaliForRetrieval(t.ColPaliConfig(vlm_config=_pali_config(), embedding_dim=8))
+
+
 DECODERS = (
-    dbrx, jet_moe, modernbert_decoder, longcat_flash, vault_gemma, ctrl, zaya, deepseek_v4
+    beam, dbrx, jet_moe, modernbert_decoder, longcat_flash, vault_gemma, ctrl, zaya, deepseek_v4
 )  # fmt: skip
 ODD = (
     blt, chameleon, diffusion_gemma, esmfold, fast_speech_2, git, grounding_dino, kosmos_2,
     seamless_m4t_v2, siglip_2_naflex, video_prism_text, nystromformer, ax_k2,
-    flaubert, mobilebert, splinter, canine, *DECODERS,
+    flaubert, mobilebert, splinter, canine, paligemma, colpali, *DECODERS,
 )  # fmt: skip
 
 

@@ -13,12 +13,13 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.errors import HeadscopeError
+from headscope.errors import HeadscopeError, PaddingShows
 from tests.contracts import odd_families as odd
-from tests.contracts.test_every_function import FUNCTIONS, TEXTS, task
+from tests.contracts.test_every_function import FUNCTIONS, TEXTS, scope_named, task
 from tests.tiny import tiny_scope
 
 SHORT = "the cat"
+LONGER = "the cat sat on the mat"
 
 
 @pytest.mark.slow
@@ -105,23 +106,44 @@ def test_padding_that_shows_is_warned_of() -> None:
     assert any("padding" in one for one in scope.read_batch([SHORT, TEXTS[0]])[0].warnings)
 
 
-def test_padding_that_does_not_show_is_not_warned_of() -> None:
-    scope = odd.odd_scope(odd.ax_k2)
-    short = scope.read_batch([SHORT, TEXTS[0]])[0]
-    assert not short.warnings
-    np.testing.assert_allclose(short.attention, scope.read(SHORT).attention, atol=1e-5)
+def test_keys_that_padding_decides_are_warned_of() -> None:
+    """A.X K2 and DeepSeek-V3.2 choose 4 keys here, often between scores that are all 0."""
+    for scope in (odd.odd_scope(odd.ax_k2), scope_named("DeepSeek-V3.2")):
+        beside = scope.read_batch([LONGER, TEXTS[0]])[0]
+        alone = scope.read(LONGER)
+        assert np.abs(beside.attention.values - alone.attention.values).max() > 0.01
+        assert any("chooses 4 keys for each query" in one for one in beside.warnings)
+        assert not alone.warnings
+        with pytest.warns(PaddingShows, match="chooses 4 keys"):
+            hs.survey(scope, [LONGER, TEXTS[0]], ["entropy"], progress=False)
+        few = scope.read_batch(["cat", SHORT])[0]  # up to four tokens, nothing is chosen
+        assert not few.warnings
+        np.testing.assert_allclose(few.attention, scope.read("cat").attention, atol=1e-5)
+
+
+TWO_CODES = [odd.kosmos_2, odd.seamless_m4t_v2, odd.paligemma, odd.colpali]
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("make", [odd.kosmos_2, odd.seamless_m4t_v2], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("make", TWO_CODES, ids=lambda one: one.__name__)
 def test_a_model_runs_under_capture_as_alone(make: Any, attention: str) -> None:
     scope = odd.odd_scope(make)
     scope.model.set_attn_implementation(attention)
     ids = scope.tokenizer(SHORT, return_tensors="pt")["input_ids"]
-    both = {"decoder_input_ids": ids} if scope.model.config.is_encoder_decoder else {}
+    given = {"input_ids": ids}
+    if scope.model.config.is_encoder_decoder:
+        given["decoder_input_ids"] = ids
+    alone_in_text = make in (odd.paligemma, odd.colpali)  # without a picture
+    if alone_in_text:
+        given = scope.accepted(scope.encode([SHORT]).inputs)
     model = scope.model.text_model if make is odd.kosmos_2 else scope.model
+    maps: dict[int, torch.Tensor] = {}
     with torch.no_grad():
-        alone = model(input_ids=ids, **both)[0]
-        with scope.capture(lambda call: None):
-            seen = model(input_ids=ids, **both)[0]
+        alone = model(**given)[0]
+        with scope.capture(lambda call: maps.update({call.layer: call.weights[0].clone()})):
+            seen = model(**given)[0]
     torch.testing.assert_close(seen, alone, atol=1e-5, rtol=1e-4)
+    if alone_in_text:
+        part = scope.read(SHORT).part()
+        for layer, weights in maps.items():
+            np.testing.assert_allclose(part.weights(layer), weights, atol=1e-5)

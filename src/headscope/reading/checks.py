@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 NOTED = "warnings"  # their key in a reading's metadata
 _TOLERANCE = 2e-2  # rounding of a row of a thousand weights in half precision
 _MOST = 0.5  # unknown tokens
-PADDED = 5  # tokens of padding in a trial
+TILES = 3  # a few tokens would fit into a window, or all be chosen
+PADDED = 12  # tokens of padding in a trial
 
 
 def model_warnings(scope: Scope) -> list[str]:
@@ -57,26 +58,39 @@ def _path_warnings(scope: Scope) -> list[str]:
     ]
 
 
-def padding_shows(scope: Scope) -> bool:
-    """Whether a text's attention changes when padding follows it, tried once on a few tokens.
+def padding_shows(scope: Scope, longest: int | None) -> bool:
+    """Whether a text's attention can change when padding up to `longest` tokens follows it.
 
-    The convolutions of ConvBERT and the landmarks of Nyströmformer reach into padding.
+    The convolutions of ConvBERT and the landmarks of Nyströmformer reach into padding, which is
+    tried once. What a choice of keys does in long texts cannot be tried: there, ties decide.
     """
+    chosen = _chosen_keys(scope)
+    if chosen is not None:
+        return longest is None or longest > chosen
     if "padding" not in scope.shared:
         scope.shared["padding"] = _padding_shows(dataclasses.replace(scope, edits=()))
     return scope.shared["padding"]
+
+
+def _chosen_keys(scope: Scope) -> int | None:
+    """How many keys an index chooses for each query (DeepSeek-V3.2, A.X K2), or None."""
+    configuration = scope.model.config
+    text = getattr(configuration, "text_config", None) or configuration
+    return getattr(text, "index_topk", None)
 
 
 def _padding_shows(scope: Scope) -> bool:
     trial = trial_inputs(scope.model)
     if "input_ids" not in trial or not scope.accepts("attention_mask"):
         return False
-    ids, pad = trial["input_ids"], getattr(scope.tokenizer, "pad_token_id", None) or 0
+    pad = getattr(scope.tokenizer, "pad_token_id", None) or 0
+    ids = trial["input_ids"].repeat(1, TILES)
     empty = torch.full((1, PADDED), pad, device=ids.device)
+    short = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     longer = {"input_ids": torch.cat([ids, empty], 1)}
     longer["attention_mask"] = torch.cat([torch.ones_like(ids), torch.zeros_like(empty)], 1)
     try:
-        alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
+        alone, padded = (_maps(scope, {**trial, **some}) for some in (short, longer))
     except HeadscopeError:  # it needs special inputs, which are unknown here
         return False
     # few bits round each text by its own largest numbers, with or without padding: attention
@@ -101,8 +115,14 @@ def _maps(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[tuple[str, int], T
 
 
 def padding_warning(scope: Scope) -> str:
+    name, chosen = type(scope.model).__name__, _chosen_keys(scope)
+    if chosen is not None:
+        return (
+            f"{name} chooses {chosen:,} keys for each query, and padding can decide between keys "
+            "of equal score; read texts of one length together, or one by one."
+        )
     return (
-        f"{type(scope.model).__name__} lets padding reach into the texts, so what it attends to "
+        f"{name} lets padding reach into the texts, so what it attends to "
         "depends on the longest text of a batch; read texts of one length together, or one by one."
     )
 

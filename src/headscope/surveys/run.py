@@ -202,9 +202,10 @@ def over_corpus(
     """
     need_text(scope, limit)
     check_weights(scope.model, scope.name)
-    encoder = Encoder.of(
-        scope, options.tokens_of_a_batch(scope), options.longest(scope), options.token_types
-    )
+    longest = options.longest(scope)
+    if padding_shows(scope, longest):
+        warnings.warn(padding_warning(scope), PaddingShows, stacklevel=3)
+    encoder = Encoder.of(scope, options.tokens_of_a_batch(scope), longest, options.token_types)
     size = ON_GPU if scope.device.type == "cuda" else ON_CPU
     source = Corpus.of(corpus, options, encoder, size, limit)
     # without an output there is no checkpoint, and large models need no fingerprint
@@ -268,8 +269,6 @@ def need_text(scope: Scope, limit: int | None) -> None:
         raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
     need_count(limit, "limit")
     SURVEYED.of(scope)
-    if padding_shows(scope):
-        warnings.warn(padding_warning(scope), PaddingShows, stacklevel=3)
 
 
 def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:

@@ -69,7 +69,8 @@ def collect(
     _check(scope, query, key, layers, keeping)
     counts = [len(tokens) for tokens in query], [len(tokens) for tokens in key]
     readings = run(scope, inputs, counts, layers, keeping).readings(query, key, scope.name)
-    padded = len({len(read) for read in key}) > 1 and padding_shows(scope)
+    lengths = {len(read) for read in key}
+    padded = len(lengths) > 1 and padding_shows(scope, max(lengths))
     for reading, read in zip(readings, key, strict=True):
         note_warnings(scope, reading, read, inputs, [padding_warning(scope)] if padded else [])
     return readings
