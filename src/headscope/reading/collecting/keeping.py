@@ -39,7 +39,7 @@ class Keeping:
             return Keeping(frozenset(("q", "k")), True, memory.limit(most))
         known = ", ".join(get_args(Keep))
         given: Any = keep  # any argument of the caller
-        if not isinstance(given, Collection):
+        if not isinstance(given, Collection) or getattr(given, "ndim", 1) == 0:
             raise BadInput(f"keep= is 'auto' or a list chosen from {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
         if wrong:
