@@ -6,6 +6,7 @@ Those of ablations and patching are in tests/tasks/test_calibration.py.
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.special import ndtri
 
 import headscope as hs
 from headscope.atlas.collecting.counts import Counts
-from headscope.atlas.profiles import _columns, _query_tokens
+from headscope.atlas.profiles import _columns, _query_tokens, without_few
 from headscope.budgets.result import rise
 from headscope.checkpoints.change import change_point
 from headscope.corpus.relations.examples import Relation
@@ -25,7 +26,9 @@ from headscope.grounding.monitors.fit import auroc_interval
 from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
 from headscope.probes.cases import against_baseline
+from headscope.roles.fields import LINKS
 from headscope.roles.find import find_heads
+from headscope.roles.together import _row, equal
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
 from headscope.statistics.significance import (
@@ -150,16 +153,14 @@ def profile_p(alike: str):
         found = _columns(
             np.zeros(30, np.int64), count.sum(0), share * queries.sum(), (count**2.0).sum(0)
         )
-        # profile_table has no p below so many texts
-        return np.where(n < FEWEST, np.nan, found["p"] < 0.05)
+        p = without_few(pd.DataFrame({"p": found["p"], "clear": False}), n)["p"]
+        return np.where(np.isnan(p), np.nan, p < 0.05)
 
     return alarms
 
 
 def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     """Six tokens in n texts, each with a level of its own for all its queries' weights."""
-    if n < FEWEST:
-        return np.full(6, np.nan)  # profile_table has no p below so many texts
     token = chance.integers(0, 6, (n, 20))
     weight = chance.normal(0.5, 0.1, (n, 1)) + chance.normal(0, 0.05, (n, 20))
     counts = Counts(1, 6, 10)
@@ -172,8 +173,10 @@ def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
         for one in range(6)
     ]  # fmt: skip
     counts.queries.add(torch.arange(6), torch.tensor(np.array(sums, float).T))
-    p = _query_tokens(counts)["p"]
-    return np.pad(p < 0.05, (0, 6 - len(p))).astype(float)
+    found = pd.DataFrame({"p": _query_tokens(counts)["p"], "clear": False})
+    p = without_few(found, n)["p"].to_numpy()
+    alarms = np.where(np.isnan(p), np.nan, p < 0.05)
+    return np.pad(alarms, (0, 6 - len(p)), constant_values=0.0 if n >= FEWEST else np.nan)
 
 
 def mean_of_few_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
@@ -237,8 +240,8 @@ def change_interval(size: float):
 
 def subsets_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     """Whether intervals miss what three of 40 sources add, or the nothing that the others add."""
-    if n < FEWEST:
-        return np.full(40, np.nan)  # a Lasso needs its folds
+    if n < 2:
+        return np.full(40, np.nan)  # a Lasso needs two folds
     true = np.zeros(40)
     true[:3] = 6, 3, 1
 
@@ -252,7 +255,27 @@ def subsets_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndar
     return np.where(np.isnan(low), np.nan, (low > true + 1e-9) | (high < true - 1e-9))
 
 
+def together_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Whether the interval of chosen heads' precision misses the truth, in n documents."""
+    head, right = (0, 0, 0), 0.6
+    counts = chance.integers(1, 12, n)
+    hits = chance.binomial(counts, chance.beta(8 * right, 8 * (1 - right), n))
+    documents: Any = [
+        SimpleNamespace(maps={head: np.zeros((1, 1))}, plan=SimpleNamespace(number=at))
+        for at in range(n)
+    ]
+
+    def score(document: Any, maps: np.ndarray) -> tuple[np.ndarray, float]:
+        at = document.plan.number
+        return np.array([float(hits[at])]), float(counts[at])
+
+    found: Any = _row("null", equal([head]), documents, documents, LINKS, score, trial)
+    missed = found["low"] > right or found["high"] < right
+    return np.array([np.nan if np.isnan(found["low"]) else missed])
+
+
 NULLS = {
+    "interval of heads together": (together_interval, 600),
     "interval of random subsets": (subsets_interval, 20),
     "interval of a mean gain": (mean_of_few_interval, TRIALS),
     "interval of a budget": (budget_interval(True), 2000),

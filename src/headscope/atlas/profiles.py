@@ -64,13 +64,19 @@ def profile_table(
     numbers = np.array(heads)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
     frame["clear"] = frame["clear"] == True  # noqa: E712  rows without a test are not clear
-    if texts < FEWEST:
-        warn_few(texts, "texts")
-        frame["p"], frame["clear"] = np.nan, False
+    frame = without_few(frame, texts)
     nothing = "other" not in frame or frame["other"].isna().all()  # as in a very small corpus
     frame["other"] = "" if nothing else frame["other"].fillna("")
     order = ["layer", "head", "profile"]
     return frame[COLUMNS].sort_values(order, kind="stable").reset_index(drop=True)
+
+
+def without_few(frame: pd.DataFrame, texts: int) -> pd.DataFrame:
+    """The rows, without p where the texts are too few for one."""
+    if texts >= FEWEST:
+        return frame
+    warn_few(texts, "texts")
+    return frame.assign(p=np.nan, clear=False)
 
 
 def _offsets(counts: Counts) -> pd.DataFrame:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.statistics.significance import FEWEST, warn_few
+
 Floats = NDArray[np.float64]
 KEPT = 0.5  # share of the sources in a subset
 LEAST_FREE = 4  # fewest passes beyond the number of found sources for an interval
@@ -46,7 +48,7 @@ def subset_scores(
 
 
 def _interval(kept: NDArray[np.bool_], said: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """95 % intervals; NaN if too few passes are left over.
+    """95 % intervals; NaN if there are too few passes, or too few are left over.
 
     A Lasso shrinks its values to zero, and resampling does not undo that. As subsets are random,
     the residuals show by how much: the de-biased Lasso with its degrees of freedom (Bellec and
@@ -55,6 +57,10 @@ def _interval(kept: NDArray[np.bool_], said: Floats, value: Floats) -> tuple[Flo
     from scipy.special import stdtrit
 
     given, passes = kept - kept.mean(0), len(kept)
+    if passes < FEWEST:
+        warn_few(passes, "passes")
+        nothing = np.full(value.shape, np.nan)
+        return nothing, nothing
     left = said - said.mean(0) - given @ value.T  # passes × sentences
     free = passes - (np.abs(value) > 1e-9).sum(1)[:, None].astype(float)
     free[free < LEAST_FREE] = np.nan
