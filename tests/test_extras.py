@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
 import venv
 from pathlib import Path
 
@@ -33,13 +34,23 @@ TRIALS = {
         "assert hs.survey(hs.load(), data).metadata['segments'] == 3"
     ),
     "spacy": "import spacy; spacy.blank('en')",  # its models are packages of their own
-    "finetune": "import accelerate; assert hs.load(device='auto').read('A cat.').attention.shape",
+    "finetune": (
+        "import headscope.tasks.files as files; from headscope.corpus.sample import OPINIONS\n"
+        "hs.finetune(None, files.read_task(OPINIONS), 'tuned', limit=8)\n"
+        "assert hs.load('tuned').read('A cat.').attention.shape"
+    ),
     "index": (
         "import faiss, numpy as np; from headscope.atlas.example_index import _cells_of\n"
         "assert _cells_of(faiss, np.random.default_rng(0).random((5000, 8), np.float32))"
     ),
     "bits": "import bitsandbytes, accelerate",
+    "live": "assert hs.live_page(hs.load(), 'live.html').stat().st_size > 100_000",
 }
+
+
+def test_every_extra_has_a_trial() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert TRIALS.keys() == project["optional-dependencies"].keys()
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +97,32 @@ def test_fine_tuning_runs_a_folders_own_code_only_where_it_is_trusted(
     assert not (tmp_path / "ran").exists() and not (tmp_path / "made").exists()
     assert cli.run([*words, "--trust-remote-code"]) == 0
     assert (tmp_path / "ran").exists() and (tmp_path / "made" / "config.json").exists()
+
+
+@pytest.mark.timeout(600)
+def test_the_app_runs_a_folders_own_code_only_where_the_command_says_so(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "headscope", "app", "-m", str(folder), "--port", "0"]
+    surroundings = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache")}
+    refused = subprocess.run(
+        [*words, "--no-browser"], input="y\ny\n", capture_output=True, text=True, timeout=300,
+        env=surroundings,
+    )  # fmt: skip
+    assert refused.returncode != 0 and "its own Python code" in " ".join(refused.stderr.split())
+    assert not (tmp_path / "ran").exists()
+    app = subprocess.Popen(
+        [*words, "--no-browser", "--trust-remote-code"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=surroundings,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 300
+        while not (tmp_path / "ran").exists() and app.poll() is None and time.monotonic() < end:
+            time.sleep(0.1)
+        assert (tmp_path / "ran").exists()
+    finally:
+        app.kill()
+        app.wait()
 
 
 class _Runs:
