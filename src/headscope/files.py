@@ -1,14 +1,15 @@
 """Outputs are written completely or not at all, with a checksum.
 
 The checksum covers all other bytes of the file, so a damaged file raises an error. A writer puts
-`BLANK` into the file's own metadata, and `seal` replaces it by the SHA-256 of that file. Parquet
-and safetensors store metadata as plain text, so both remain ordinary files.
+`BLANK` into the file's own metadata, and `seal` replaces it by the SHA-256 of that file. Parquet,
+safetensors and JSON store metadata as plain text, so all three remain ordinary files.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import mmap
 import os
 import re
@@ -16,9 +17,10 @@ import secrets
 import stat
 from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput, HeadscopeError
+from headscope.json_text import parse_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,6 +145,25 @@ def write_tensors(
         except SafetensorError as error:  # it does not raise OSError for a full disk
             raise OSError(str(error)) from error
         seal(temporary)
+
+
+def write_json(
+    found: Mapping[str, Any], path: str | os.PathLike[str], indent: int | None = None
+) -> None:
+    """Write a JSON object, whose `format` names it, with a checksum, completely or not at all."""
+    with atomic_path(path) as temporary:
+        text = json.dumps({**found, CHECKSUM: BLANK}, indent=indent, ensure_ascii=False)
+        temporary.write_text(text, "utf-8")
+        seal(temporary)
+
+
+def read_json(form: str, path: Path) -> dict[str, Any]:
+    """What `write_json` wrote; a ValueError if the file has another format."""
+    found: Any = parse_json(path.read_bytes())
+    if not isinstance(found, dict) or found.pop("format", None) != form:
+        raise ValueError(f"{path} is of another format")
+    check_seal(path)
+    return {name: value for name, value in found.items() if name != CHECKSUM}
 
 
 def sweep(path: str | os.PathLike[str]) -> None:

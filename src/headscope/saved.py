@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ from headscope.arguments import need_path
 from headscope.atlas.compare import is_comparison
 from headscope.atlas.file import is_atlas
 from headscope.errors import BadInput
+from headscope.files import read_json
+from headscope.json_text import parse_json
 from headscope.results.storage import class_of, is_table
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _of_json(path: Path) -> HeadWeights | Monitor | Traced | dict[str, Any]:
     from headscope.grounding.monitors import monitor
 
     try:
-        found: Any = json.loads(path.read_text("utf-8"))
+        found: Any = parse_json(path.read_text("utf-8"))
     except ValueError:
         raise BadInput(_unknown(path)) from None
     match found.get("format"):
@@ -99,7 +100,7 @@ def _of_json(path: Path) -> HeadWeights | Monitor | Traced | dict[str, Any]:
         case followed.FORMAT:
             return followed.Traced.load(path)
         case str(name) if name.startswith("headscope "):  # written for other software
-            return found
+            return {"format": name, **read_json(name, path)}
         case _:
             raise BadInput(_unknown(path))
 
@@ -110,7 +111,7 @@ def _of_lines(path: Path) -> Pairs | list[Labelled]:
 
     try:
         with path.open(encoding="utf-8") as file:
-            first: Any = json.loads(file.readline())
+            first: Any = parse_json(file.readline())
     except ValueError:
         raise BadInput(_unknown(path)) from None
     if "corrupted" in first:

@@ -14,6 +14,7 @@ import random
 import shutil
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ import pytest
 import headscope as hs
 from headscope import cli
 from headscope.cli.shared import console
+from headscope.corpus.sample import STORIES
+from headscope.grounding.learned import HeadWeights
 from tests.contracts import bad_calls, fuzz
 from tests.contracts.made_results import made_results
-from tests.tiny import tiny_scope
+from tests.models.tiny_gguf import write_llama
+from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer
 
 SEED = int(os.environ.get("HEADSCOPE_SEED", "26"))
 
@@ -62,8 +66,8 @@ def foreign(error: BaseException) -> str:
     return f"{where} {type(error).__name__}: {str(error)[:80]}"
 
 
-QUICK = {"lines": 60, "calls": 120, "files": 60}
-PORTION = {"lines": 200, "calls": 200, "files": 120}
+QUICK = {"lines": 60, "calls": 120, "files": 60, "given files": 30}
+PORTION = {"lines": 200, "calls": 200, "files": 120, "given files": 120}
 PORTIONS = [0, *(pytest.param(one, marks=[pytest.mark.slow]) for one in range(1, 11))]
 
 
@@ -141,13 +145,21 @@ def test_calls_end_in_a_result_or_an_error_of_ours(portion, known, place) -> Non
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> dict[Path, Any]:
+def whole(tmp_path_factory, results) -> dict[Path, Any]:
     """One file of every kind that headscope writes and opens, and the numbers in it."""
-    folder, scope = tmp_path_factory.mktemp("whole"), tiny_scope("BertForMaskedLM")
-    texts = ["the cat sat on the mat", "a dog ran to the house"] * 4
+    folder, scope = tmp_path_factory.mktemp("whole"), tiny_scope("GPT2LMHeadModel")
     scope.read("the cat sat").save(folder / "reading.safetensors")
-    hs.survey(scope, texts, progress=False).save(folder / "survey.parquet")
-    hs.atlas(scope, texts, progress=False).save(folder / "heads.atlas")
+    for name, result in results.items():
+        endings = {"Atlas": "atlas", "AtlasComparison": "zip"}
+        result.save(folder / f"{name}.{endings.get(name, 'parquet')}")
+    labelled = hs.monitor.injected([f"Town {n} has a river. It has {n}." for n in range(6)])
+    hs.monitor.fit(scope, labelled, shuffles=1, progress=False).save(folder / "monitor.json")
+    rows = ((0.5, -0.25), (0.125, 1.0))
+    HeadWeights("m", "f", rows, 0.9, 0.8, 1.0, 0.7, 36, 1.0).save(folder / "weights.json")
+    results["Budget"].to_json(folder / "budget.json")
+    results["FoundHeads"].to_json(folder / "heads.json")
+    results["Edges"].to_json(folder / "circuit.json")
+    hs.circuits.trace(scope, "the cat sat on the").save(folder / "trace.json")
     return {path: numbers(path) for path in sorted(folder.iterdir())}
 
 
@@ -158,24 +170,97 @@ def numbers(path: Path) -> Any:
         return found.tokens, found.attention.values.tobytes()
     if isinstance(found, hs.Atlas):
         return [found.frame(name).to_json() for name in found.names]
-    return found.table.to_json()
+    if isinstance(found, hs.results.HeadResult):
+        return found.table.to_json()
+    return repr(found)
+
+
+def try_files(
+    what: str, portion: int, files: dict[Path, Any], of: Callable[[Path], Any], place: Path
+) -> None:
+    """Each kind in turn, damaged by chance; `files` says what a file holds, where that is known."""
+    tried, seed = of_portion(what, portion)
+    chance, wrong, ended = random.Random(seed), Counter[str](), Counter[str]()
+    for at in range(tried):
+        source = list(files)[at % len(files)]
+        path = place / source.name
+        path.write_bytes(fuzz.damaged(source.read_bytes(), chance))
+        try:
+            found = of(path)
+        except hs.HeadscopeError:
+            ended["refused"] += 1
+        except Exception as error:
+            wrong[f"{source.name}: {foreign(error)}"] += 1
+        else:
+            ended["opened"] += 1
+            if files[source] is not None and found != files[source]:
+                wrong[f"{source.name}: opens with other numbers"] += 1
+    report(what, portion, ended, wrong)
 
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("portion", PORTIONS)
 def test_damaged_files_open_unchanged_or_are_refused(portion, whole, tmp_path) -> None:
-    tried, seed = of_portion("files", portion)
-    chance, wrong, ended = random.Random(seed), Counter[str](), Counter[str]()
-    for _ in range(tried):
-        source = chance.choice(list(whole))
-        path = tmp_path / source.name
-        path.write_bytes(fuzz.damaged(source.read_bytes(), chance))
-        try:
-            if numbers(path) != whole[source]:
-                wrong[f"{source.name}: opens with other numbers"] += 1
-            ended["opened"] += 1
-        except hs.HeadscopeError:
-            ended["refused"] += 1
-        except Exception as error:
-            wrong[f"{source.name}: {foreign(error)}"] += 1
-    report("files", portion, ended, wrong)
+    try_files("files", portion, whole, numbers, tmp_path)
+
+
+# files of other programs, which have no checksum: read somehow, or refused in a sentence
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory) -> tuple[dict[Path, None], Path]:
+    """One file of every kind that headscope reads and does not write."""
+    folder, sources = tmp_path_factory.mktemp("given"), tmp_path_factory.mktemp("sources")
+    write_llama(folder / "tiny.gguf", sentencepiece=True, add_bos=True)
+    for kind in ("BertForMaskedLM", "adapter"):
+        model = tiny_model("BertForMaskedLM")
+        if kind == "adapter":
+            peft = pytest.importorskip("peft")
+            settings = peft.LoraConfig(target_modules=["query"], init_lora_weights=False)
+            model = peft.get_peft_model(model, settings)
+            model.peft_config["default"].base_model_name_or_path = str(sources / "BertForMaskedLM")
+        else:
+            tiny_tokenizer().save_pretrained(sources / kind)
+        model.save_pretrained(sources / kind)
+        for one in (sources / kind).iterdir():
+            if one.suffix in (".json", ".safetensors"):
+                (folder / f"{kind}={one.name}").write_bytes(one.read_bytes())
+    for ending, text in CORPORA.items():
+        (folder / f"corpus.{ending}").write_text(text)
+    shutil.copy(STORIES, folder / "trees.conllu")
+    return dict.fromkeys(sorted(folder.iterdir())), sources
+
+
+CORPORA = {
+    "txt": "the cat sat on the mat .\n" * 3,
+    "csv": "text,label\nthe cat,a\na dog,b\n" * 2,
+    "tsv": "text\tlabel\nthe cat\ta\na dog\tb\n",
+    "jsonl": '{"text": "the cat sat", "pairs": [[[8, 11], [4, 7]]]}\n' * 8,
+}
+
+
+def read_somehow(path: Path, sources: Path) -> None:
+    """A model's file in its folder, or a corpus."""
+    scope = tiny_scope("BertForMaskedLM")
+    kind, _, name = path.name.partition("=")
+    if path.suffix == ".gguf":
+        hs.load(path).read("a cat")
+    elif name:
+        folder = path.with_name("model")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(sources / kind, folder)
+        path.replace(folder / name)
+        hs.load(folder).read("the cat")
+    elif path.suffix == ".conllu":
+        hs.probe.dependency(scope, path, minimum=1, progress=False)
+    else:
+        hs.survey(scope, path, ["entropy"], limit=2, progress=False)
+        if path.suffix == ".jsonl":
+            hs.find_heads(scope, path, most_heads=1, progress=False)
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("portion", PORTIONS)
+def test_damaged_files_of_others_are_read_or_refused_in_a_sentence(portion, given, tmp_path):
+    files, sources = given
+    try_files("given files", portion, files, lambda path: read_somehow(path, sources), tmp_path)

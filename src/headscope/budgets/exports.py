@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.arguments import need_path
 from headscope.budgets.heads import Head, KeyValueHeads
 from headscope.errors import BadInput, HeadscopeError
-from headscope.files import atomic_path
+from headscope.files import atomic_path, read_json, write_json
 
 if TYPE_CHECKING:
     from headscope.budgets.result import Budget
@@ -34,7 +34,7 @@ def scores(budget: Budget) -> NDArray[np.float64]:
     return found
 
 
-def write_json(budget: Budget, path: str | Path, share: float | None = None) -> None:
+def write_heads(budget: Budget, path: str | Path, share: float | None = None) -> None:
     """The heads to restrict, and every head's cost."""
     target = need_path(path)
     known = budget.key_value_heads
@@ -57,8 +57,7 @@ def write_json(budget: Budget, path: str | Path, share: float | None = None) -> 
             for row in costs.itertuples(index=False)
         ],
     }
-    with atomic_path(target) as temporary:
-        temporary.write_text(json.dumps(whole, indent=1), "utf-8")
+    write_json(whole, target, indent=1)
 
 
 def write_duo_attention(budget: Budget, folder: str | Path, share: float | None = None) -> None:
@@ -106,9 +105,7 @@ def press_of(path: str | Path) -> Any:
     """
     source = need_path(path)
     try:
-        found: Any = json.loads(source.read_text("utf-8"))
-        if found["format"] != FORMAT:
-            raise KeyError
+        found = read_json(FORMAT, source)
         known = KeyValueHeads(
             tuple(found["layers"]),
             tuple(found["layer_windows"]),

@@ -175,9 +175,9 @@ class Budget(HeadResult):
 
     def to_json(self, path: str | Path, share: float | None = None) -> None:
         """Write the recommended set, or a share of the heads, and all costs as plain JSON."""
-        from headscope.budgets.exports import write_json
+        from headscope.budgets.exports import write_heads
 
-        write_json(self, path, share)
+        write_heads(self, path, share)
 
     def to_duo_attention(self, folder: str | Path, share: float | None = None) -> None:
         """Write DuoAttention's files: full_attention_heads.tsv and config.json."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +15,7 @@ from headscope.circuits.scores.score import score
 from headscope.circuits.scores.writers import Side, Writer
 from headscope.circuits.unrolled import unrolled
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import read_json, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,14 +124,13 @@ class Traced:
         path = Path(path)
         if path.suffix.lower() != ".json":
             raise BadInput(f"A trace is written as .json, not as {path.name}.")
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(self.json(), ensure_ascii=False), encoding="utf-8")
+        write_json(self.json(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Traced:
         """The graph in a .json file that `save` wrote."""
         try:
-            found = json.loads(need_path(path).read_text("utf-8"))
+            found = read_json(FORMAT, need_path(path))
             about, nodes, links = found["graph"], found["nodes"], found["links"]
             return cls(
                 about["model"], tuple(about["tokens"]), about["answer"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ from headscope.cli.shared import options
 from headscope.cli.shared.checks import check_data, check_numbers, check_output
 from headscope.cli.shared.console import open_scope, out, say_written
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 
 def register(app: typer.Typer) -> None:
@@ -117,7 +117,7 @@ def _examples(path: Path) -> list[Any]:
         if not line.strip():
             continue
         try:
-            one: Any = json.loads(line)
+            one: Any = parse_json(line)
             found.append((str(one["text"]), str(one["span"]), str(one["answer"])))
         except (ValueError, KeyError, TypeError):
             raise BadInput(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ from headscope.cli.shared import options
 from headscope.cli.shared.checks import check_data, check_numbers, check_output
 from headscope.cli.shared.console import open_scope, out, say_written
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 
 def register(app: typer.Typer) -> None:
@@ -144,7 +144,7 @@ def _row(scope: Any, monitor: Any, number: int, line: str) -> dict[str, Any]:
 
     name = str(number)
     try:
-        asked = request_of(json.loads(line))
+        asked = request_of(parse_json(line))
         name = asked.name or name
         value = monitor.score(scope, asked.messages, asked.documents, asked.answer)
     except (HeadscopeError, ValueError) as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +17,7 @@ from typing import Any, cast
 from headscope.corpus.bad_data import unreadable
 from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 TEXT = ("text", "sentence", "sentence1", "premise", "question", "question1", "text_a")
 TEXT_PAIR = ("text_pair", "sentence2", "hypothesis", "question2", "text_b")
@@ -122,8 +122,8 @@ def _json_rows(path: Path) -> TableRows:
         if not line.strip():
             continue
         try:
-            row: Any = json.loads(line)
-        except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+            row: Any = parse_json(line)
+        except ValueError as error:  # also endless numbers and nesting
             reason = str(error).partition(":")[0]
             raise BadInput(f"{path.name}, line {number} is not JSON ({reason}).") from None
         if not isinstance(row, dict):

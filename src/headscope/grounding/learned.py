@@ -6,7 +6,6 @@ answer's loss without that source. Fitted once, saved as JSON, and applied in on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from headscope.arguments import need_path, need_scope
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import read_json, write_json
 from headscope.grounding.facts import KINDS, Fact, facts
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
@@ -119,8 +118,7 @@ class HeadWeights:
 
     def save(self, path: str | Path) -> None:
         """Write a small JSON file."""
-        with atomic_path(need_path(path)) as temporary:
-            temporary.write_text(json.dumps({"format": FORMAT, **asdict(self)}), "utf-8")
+        write_json({"format": FORMAT, **asdict(self)}, need_path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> HeadWeights:
@@ -129,9 +127,7 @@ class HeadWeights:
         if not path.is_file():
             raise BadInput(f"There is no file {path}; fit head weights and save them there.")
         try:
-            found: Any = json.loads(path.read_text("utf-8"))
-            if found.pop("format") != FORMAT:
-                raise KeyError
+            found = read_json(FORMAT, path)
             rows = tuple(tuple(map(float, row)) for row in found.pop("weights"))
             return cls(weights=rows, **found)
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from headscope.files import check_table, write_table
 from headscope.grounding.ground import ground
 from headscope.grounding.learned import HeadWeights
 from headscope.grounding.requests import Request, request_of
+from headscope.json_text import parse_json
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _rows(
     """A row per sentence of an answer, or one row with the error."""
     name = str(number)
     try:
-        asked: Request = request_of(json.loads(line))
+        asked: Request = request_of(parse_json(line))
         name = asked.name or name
         if asked.answer is None:
             raise BadInput("The request has no answer.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, first_line
+from headscope.json_text import parse_json
 from headscope.models.pretrained import open_pretrained
 from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 from headscope.models.unwrap import unwrap
@@ -66,7 +66,7 @@ def _check_complete(adapted: Any, path: Path) -> None:
 
 def _base_of(path: Path) -> str:
     try:
-        base = json.loads((path / ADAPTER).read_text("utf-8")).get("base_model_name_or_path")
+        base = parse_json((path / ADAPTER).read_text("utf-8")).get("base_model_name_or_path")
     except (ValueError, OSError, AttributeError) as error:
         raise BadInput(
             f"The file {ADAPTER} in {path} cannot be read ({first_line(error)}); "

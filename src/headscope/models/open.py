@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, first_line
+from headscope.json_text import parse_json
 from headscope.models.limits import embedded_tokens
 from headscope.models.placement import BITS, dtype_of, keep_unpacked, on_device, quantised_options
 from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
@@ -122,7 +122,7 @@ def model_source(source: str | Path) -> str:
             "give a folder written by save_pretrained."
         )
     try:
-        json.loads(configuration.read_text("utf-8"))
+        parse_json(configuration.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise BadInput(
             f"The file config.json in {source} cannot be read ({first_line(error)}); "

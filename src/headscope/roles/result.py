@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +14,7 @@ from headscope.arguments import need_number
 from headscope.checked import checked
 from headscope.corpus.bad_data import Fault, Faults
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import write_json
 from headscope.probes.result import ProbeResult
 from headscope.results import HeadResult
 
@@ -183,8 +182,7 @@ class FoundHeads(ProbeResult):
         }
         if self.kind == "cross":
             described["alignment_heads"] = [list(one) for one in sorted(chosen)]
-        with atomic_path(Path(path)) as temporary:
-            Path(temporary).write_text(json.dumps(described, indent=1), encoding="utf-8")
+        write_json(described, path, indent=1)
 
     @checked
     def draw(self, number: int = 0) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.circuits.graph.nodes import Node, StreamGraph
 from headscope.circuits.patching.result import Floats, intervals_of, share_of
-from headscope.files import atomic_path
+from headscope.files import write_json
 from headscope.results import HeadResult, tidy
 from headscope.statistics.significance import rank_interval
 
@@ -246,8 +245,7 @@ class Edges(HeadResult):
             "nodes": nodes,
             "edges": links.to_dict("records"),
         }
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(held, indent=1, ensure_ascii=False), "utf-8")
+        write_json(held, path, indent=1)
 
 
 def _target(nodes: tuple[Node, ...]) -> str:

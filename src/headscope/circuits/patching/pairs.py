@@ -23,6 +23,7 @@ from headscope.circuits.prompts import Prompt, Row, Where, filled, is_table, row
 from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.json_text import parse_json
 from headscope.tasks.answer_metrics import AnswerMetric, answer_metric
 
 if TYPE_CHECKING:
@@ -155,9 +156,9 @@ def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
         if not line.strip():
             continue
         try:
-            given = json.loads(line)
+            given = parse_json(line)
             known = {name: given.get(name) for name in ("clean", "corrupted", "answer", "wrong")}
-        except (ValueError, AttributeError, RecursionError) as error:
+        except (ValueError, AttributeError) as error:
             raise BadInput(f"Line {number} of {path} is not a JSON object.") from error
         missing = [name for name in ("clean", "corrupted", "answer") if known[name] is None]
         if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from headscope.cli.shared.checks import check_data
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 MessagesFile = Annotated[
     Path | None,
@@ -28,7 +28,7 @@ def conversation(
     from headscope.grounding.requests import request_of
 
     try:
-        found = request_of(json.loads(_read(messages)))
+        found = request_of(parse_json(_read(messages)))
     except ValueError as error:
         raise BadInput(f"{messages} is not JSON ({error}); write a list of messages.") from None
     return list(found.messages), [*found.documents, *given], found.answer

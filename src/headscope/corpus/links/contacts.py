@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.linked import Linked, Pair
 from headscope.corpus.sources import texts
+from headscope.json_text import parse_json
 
 CONTACT = 8.0  # ångström between beta carbons, as CASP counts contacts
 APART = 6  # residues: nearer ones touch in any fold
@@ -31,8 +31,8 @@ def read_contacts(
                 continue
             where = f"{name}:{number}"
             try:
-                row: Any = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                row: Any = parse_json(line)
+            except ValueError as error:
                 faults.note("malformed line", where, f"this is not JSON ({str(error)[:80]})")
                 continue
             fields = cast(dict[str, Any], row) if isinstance(row, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 from headscope.corpus.bad_data import Faults, unreadable
 from headscope.corpus.sources import texts
+from headscope.json_text import parse_json
 
 Span = tuple[int, int]  # characters, from and up to
 Seconds = tuple[float, float]
@@ -55,8 +55,8 @@ def read_jsonl(path: str | Path, faults: Faults) -> Iterator[Linked]:
             if not line.strip():
                 continue
             try:
-                row: Any = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                row: Any = parse_json(line)
+            except ValueError as error:
                 faults.note("malformed line", where, f"this is not JSON ({str(error)[:80]})")
                 continue
             if not isinstance(row, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.linked import Linked, Pair, word_spans
 from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
 TIMES = (".textgrid", ".ctm", ".json")
@@ -129,7 +129,7 @@ def _ctm(path: Path, faults: Faults) -> list[Timed]:
 def _whisper(text: str, path: Path, faults: Faults) -> list[Timed]:
     """`segments` with `words`, as Whisper and similar tools write with word timestamps."""
     try:
-        whole: Any = json.loads(text)
+        whole: Any = parse_json(text)
         words = [word for part in whole["segments"] for word in part["words"]]
         return [
             Timed(str(word.get("word", word.get("text"))).strip(), float(word["start"]),

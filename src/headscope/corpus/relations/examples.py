@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 from headscope.corpus.bad_data import Faults, unreadable
 from headscope.corpus.sources import texts
+from headscope.json_text import parse_json
 
 Span = tuple[int, int]
 
@@ -41,8 +41,8 @@ def read_jsonl(path: str | Path, faults: Faults) -> Iterator[Relation]:
 
 def _parse(line: str, where: str, faults: Faults) -> Relation | None:
     try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+        row: Any = parse_json(line)
+    except ValueError as error:  # also endless numbers and nesting
         faults.note("malformed line", where, f"this is not JSON ({str(error)[:80]})")
         return None
     if not isinstance(row, dict) or not isinstance(cast(Any, row).get("text"), str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from headscope.corpus.tables import TEXT as TEXT_COLUMNS
 from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 
 if TYPE_CHECKING:
     from headscope.corpus.treebanks.conllu import Sentence
@@ -216,8 +216,8 @@ class Reader:
                 continue
             where = f"{name}:{number}"
             try:
-                item = json.loads(line)
-            except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+                item = parse_json(line)
+            except ValueError as error:  # also endless numbers and nesting
                 message = f"the line is not JSON ({str(error).partition(':')[0]})"
                 faults.note("corrupt line", where, message)
                 continue

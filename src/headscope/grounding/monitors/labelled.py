@@ -15,6 +15,7 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.grounding.requests import request_of
 from headscope.grounding.sources import Titled
+from headscope.json_text import parse_json
 from headscope.reading.inputs.conversation import Documents
 from headscope.text.chat import sentences, titled
 
@@ -223,7 +224,7 @@ def _sentence(
 
 def _object(line: str, number: int) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except ValueError as error:
         raise BadInput(f"Line {number} is not JSON ({error}); write one object per line.") from None
 

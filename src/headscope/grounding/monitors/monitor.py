@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.arguments import need_path, need_scope
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import read_json, write_json
 from headscope.grounding.monitors.shares import Looks, Share, shares_of
 from headscope.reading.inputs.conversation import Documents, Messages
 from headscope.runs.identity import model_fingerprint
@@ -111,8 +110,7 @@ class Monitor:
 
     def save(self, path: str | Path) -> None:
         """Write a small JSON file."""
-        with atomic_path(need_path(path)) as temporary:
-            temporary.write_text(json.dumps({"format": FORMAT, **asdict(self)}), "utf-8")
+        write_json({"format": FORMAT, **asdict(self)}, need_path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Monitor:
@@ -121,9 +119,7 @@ class Monitor:
         if not path.is_file():
             raise BadInput(f"There is no monitor {path}; make one with hs.monitor.fit and save it.")
         try:
-            found: Any = json.loads(path.read_text("utf-8"))
-            if found.pop("format") != FORMAT:
-                raise KeyError
+            found = read_json(FORMAT, path)
             looks = Looks(**found.pop("looks"))
             heads = tuple(MonitoredHead(**one) for one in found.pop("heads"))
             return cls(looks=looks, heads=heads, **found)
