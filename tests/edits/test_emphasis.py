@@ -64,6 +64,11 @@ def test_a_factor_of_one_changes_nothing_to_the_bit(llama):
     inputs = llama.encode([TEXT]).inputs
     edited = llama.emphasise((2, 5), factor=1.0)
     assert torch.equal(edited.forward(inputs).logits, llama.forward(inputs).logits)
+    # and as an edit that is made
+    made = llama.without(heads=HEADS, mode="emphasis", weights=((2, 3, 4), 1.0))
+    weights = llama.read(TEXT).attention.values
+    assert np.array_equal(made.read(TEXT).attention.values, weights)
+    torch.testing.assert_close(made.forward(inputs).logits, llama.forward(inputs).logits)
 
 
 def test_rows_keep_their_sum_and_other_heads_their_rows(llama):
