@@ -73,7 +73,7 @@ def main(model: str) -> None:
     weights, given = evenly(scope), [text for _, text in documents]
     forward = partial(plain, scope, prompt)
     alone = partial(weights.by_source, scope, question, given, answer)
-    least = partial(whole, exact=0, heads=0, shuffles=0)
+    least = partial(whole, exact=0, most_heads=0, shuffles=0)
     print(f"{scope.name}: {len(prompt.ids)} tokens, {DOCUMENTS} documents; costs in plain passes")
     say("leave-one-out, of ten without a document each", ratio(leave_one_out, ten_plain, 1), 0.5)
     tokens = sum(len(one.ids) - 1 for one in others)
@@ -83,7 +83,7 @@ def main(model: str) -> None:
     print(f"  largest difference {off:.0e} nats (≤ 1e-4)")
     say("sources by learned weights alone", ratio(alone, forward), 1.3)
     say("a monitor's score", monitored(scope, question, documents), 1.1)
-    say("hs.ground(exact=0, heads=0, shuffles=0)", ratio(least, forward, 1))
+    say("hs.ground(exact=0, most_heads=0, shuffles=0)", ratio(least, forward, 1))
     say("hs.ground, its default", ratio(whole, forward, 1))
 
 

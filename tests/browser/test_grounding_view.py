@@ -20,7 +20,7 @@ LIMIT = 25_000_000  # bytes of a page
 
 def grounded(documents: list[str], answer: str) -> tuple[Grounding, hs.Reading]:
     scope = scope_with(TEMPLATES["chatml"], positions=40_000)
-    found = hs.ground(scope, "the cat ?", documents, answer, heads=2, shuffles=1)
+    found = hs.ground(scope, "the cat ?", documents, answer, most_heads=2, shuffles=1)
     return found, scope.read(messages="the cat ?", documents=documents, answer=answer)
 
 

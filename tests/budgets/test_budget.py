@@ -224,7 +224,7 @@ def test_the_command_writes_a_page_and_head_files(llama, tmp_path):
         "budget", str(tmp_path / "corpus.txt"), "-m", str(tmp_path / "model"), "--sink", "2",
         "--window", "12", "--max-tokens", "64", "--needles", "4", "--limit", "8", "--draws", "1",
         "-o", str(tmp_path / "b.parquet"), "--page", str(tmp_path / "b.html"),
-        "--heads", str(tmp_path / "b.json"), "--duo-attention", str(tmp_path / "duo"),
+        "--heads-file", str(tmp_path / "b.json"), "--duo-attention", str(tmp_path / "duo"),
     ]  # fmt: skip
     done = CliRunner().invoke(build(), arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output

@@ -16,7 +16,7 @@ TEXT = "dog the cat sat the"  # the answer is "cat", which followed the first "t
 @pytest.fixture(scope="module")
 def traced():
     scope = built_scope(induction_model(), "induction", bare=True)
-    return hs.circuits.trace(scope, TEXT, target="cat", heads=1, writers=1, depth=2)
+    return hs.circuits.trace(scope, TEXT, target="cat", most_heads=1, writers=1, depth=2)
 
 
 def test_the_answer_comes_through_the_induction_head_from_the_word_it_copies(traced):

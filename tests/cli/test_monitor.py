@@ -25,7 +25,7 @@ def test_documents_become_examples_a_monitor_and_scores(model, tmp_path):
     labelled, kept, scores = (tmp_path / one for one in ("l.jsonl", "m.json", "s.csv"))
     said = call("build", *files, "--what", "context", "-o", labelled)
     assert said.exit_code == 0, said.output
-    options = ("-m", model, "--heads", 3, "--shuffles", 5)
+    options = ("-m", model, "--most-heads", 3, "--shuffles", 5)
     said = call("fit", labelled, *options, "-o", kept)
     assert said.exit_code == 0 and "AUROC" in said.output, said.output
     with labelled.open("a") as file:

@@ -37,13 +37,17 @@ TYPES = {
     "head": {"int", "int | None"},
     "trust_remote_code": {"bool"},
     "layout": {"Layout"},
-}
+    "heads": {"Sequence[int] | int | None", "Sequence[tuple[int, int]]",
+              "Sequence[tuple[int, int]] | None", "Sequence[Head] | None"},
+    "most_heads": {"int"},
+}  # fmt: skip
 LONG = {"output", "restart", "progress", "limit"}
 # these show progress over prompts that fit in memory and keep nothing on the way: they take
 # seconds a prompt, their result has `save`, and the prompts are a list that a caller can cut
 AT_ONCE = {"attribute", "fit_head_weights"}
 SHARED = ("--limit", "--max-tokens", "--seed", "--device", "--dtype", "--restart", "--bad-data",
-          "--trust-remote-code", "--field", "--layout", "--map", "--sample")  # fmt: skip
+          "--heads", "--heads-file", "--workers", "--trust-remote-code", "--field", "--layout",
+          "--map", "--sample")  # fmt: skip
 
 
 def functions() -> dict[str, FunctionType]:
@@ -125,10 +129,11 @@ def test_every_command_that_opens_a_model_takes_the_same_four() -> None:
 
 
 def test_the_page_names_what_exists() -> None:
-    rows = re.findall(r"^\| (.*?) \| (.*?) \|", PAGE.read_text("utf-8"), re.M)
+    rows = re.findall(r"^\| (.*?) \| (.*?) \|", PAGE.read_text("utf-8"), re.M)[1:]
+    assert any("`scope`" in arguments for arguments, _ in rows)
     known = {name for one in functions().values() for name in inspect.signature(one).parameters}
     taken = {opt for _, option in options() for opt in option.opts}
-    for arguments, named in rows[2:]:
+    for arguments, named in rows:
         assert set(re.findall(r"`(\w+)`", arguments)) <= known
         assert set(re.findall(r"--[\w-]+", named)) <= taken
 

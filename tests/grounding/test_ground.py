@@ -125,7 +125,7 @@ def test_a_cut_head_is_the_model_with_that_attention_taken_out(scope):
 
 
 def test_a_grounding_says_what_was_measured_and_comes_back_whole(scope, tmp_path):
-    found = ground(scope, QUESTION, DOCUMENTS, ANSWER, heads=3)
+    found = ground(scope, QUESTION, DOCUMENTS, ANSWER, most_heads=3)
     assert found.methods == ("exact", "logit", "norm", "attention")
     exact = found.by_source("exact").set_index("source")["value"]
     for number, name in enumerate(("document 1", "document 2", "document 3", "document 4")):
@@ -156,31 +156,31 @@ def test_a_grounding_says_what_was_measured_and_comes_back_whole(scope, tmp_path
 
 
 def test_the_model_answers_where_nobody_did(scope):
-    found = ground(scope, QUESTION, DOCUMENTS, max_new_tokens=5, heads=0, shuffles=1)
+    found = ground(scope, QUESTION, DOCUMENTS, max_new_tokens=5, most_heads=0, shuffles=1)
     assert found.answer and found.notes == (f"{scope.name} wrote the answer.",)
 
 
 def test_of_many_sources_the_first_are_checked_and_a_budget_is_spent_on_subsets(scope):
     many = [f"one {word}" for word in "the store bought fresh a cat sat mat dog ran he she".split()]
     many += ["two red", "two green", "two blue", "two house", "two tree"]
-    found = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0)
+    found = ground(scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0)
     assert len(found.by_source("exact")) == 3 and found.best == "logit"
-    spent = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=12)
+    spent = ground(scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0, passes=12)
     rows = spent.by_source("subsets")
     assert len(rows) == 17 and (rows["low"] <= rows["value"]).all()
     assert spent.best == "subsets"
-    assert ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=5, exact=2).methods[
-        :2
-    ] == ("exact", "subsets")
+    assert ground(
+        scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0, passes=5, exact=2
+    ).methods[:2] == ("exact", "subsets")
 
 
 def test_a_budget_that_suffices_removes_every_source(scope):
     many = [f"one {word}" for word in "the store bought fresh a cat sat mat dog ran he she".split()]
     many += ["two red", "two green", "two blue", "two house", "two tree"]
-    found = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=17)
+    found = ground(scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0, passes=17)
     assert len(found.by_source("exact")) == 17 and "subsets" not in found.methods
     assert found.best == "exact"
-    both = ground(scope, QUESTION, many, ANSWER, heads=0, shuffles=0, passes=24, exact=2)
+    both = ground(scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0, passes=24, exact=2)
     assert len(both.by_source("exact")) == 2 and len(both.by_source("subsets")) == 17
 
 
@@ -260,7 +260,7 @@ def test_two_hundred_documents_are_grounded():
         "who ?",
         [f"a cat sat on {n}" for n in range(200)],
         "a cat",
-        heads=1,
+        most_heads=1,
         shuffles=1,
     )
     assert len(found.by_source("attention")) == 200

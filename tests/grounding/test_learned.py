@@ -51,7 +51,9 @@ def test_weights_are_fitted_kept_and_used(scope, tmp_path):
     again = hs.HeadWeights.load(tmp_path / "weights.json")
     np.testing.assert_array_equal(again.array, found.array)
     documents = ["a cat sat .", "one two ."]
-    result = ground(scope, "who ?", documents, "a cat", weights=tmp_path / "weights.json", heads=2)
+    result = ground(
+        scope, "who ?", documents, "a cat", weights=tmp_path / "weights.json", most_heads=2
+    )
     reading = scope.read(messages="who ?", documents=documents, answer="a cat")
     mass = reading.by_span(predicting=True).mean("query").to_numpy()
     expected = np.einsum("lh,lhs->s", found.array, mass)

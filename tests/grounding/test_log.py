@@ -65,7 +65,7 @@ def test_a_log_becomes_a_table_and_bad_requests_say_why(tmp_path):
     )
     assert list(table["request"]) == ["r0", "1", "r2", "r3", "4"]
     assert table["error"].notna().tolist() == [False, True, False, False, True]
-    once = hs.ground(scope, [ASK], DOCUMENTS, "a cat .", heads=0)
+    once = hs.ground(scope, [ASK], DOCUMENTS, "a cat .", most_heads=0)
     assert table["gain"][0] == pytest.approx(once.support["gain"][1], abs=1e-6)
     assert len(pd.read_parquet(tmp_path / "out.parquet")) == 5
 

@@ -173,7 +173,7 @@ def trace(
     *,
     target: Target = None,
     position: int | None = None,
-    heads: int = 2,
+    most_heads: int = 2,
     writers: int = 2,
     depth: int = 2,
 ) -> Traced:
@@ -187,7 +187,7 @@ def trace(
         What the model reads.
     target, position
         The answer to follow, as in `hs.attribute`; the likeliest by default.
-    heads
+    most_heads
         How many heads are followed from the answer: those that raise it most.
     writers
         How many writers are named for each query and each key.
@@ -207,7 +207,7 @@ def trace(
     >>> print(traced)  # doctest: +SKIP
     """
     need_scope(scope)
-    for name, value in (("heads", heads), ("writers", writers), ("depth", depth)):
+    for name, value in (("most_heads", most_heads), ("writers", writers), ("depth", depth)):
         need_count(value, name)
     scope = unrolled(scope)
     if scope.encoder_decoder:
@@ -224,7 +224,7 @@ def trace(
     graph = _Graph(scope, text, found.query, writers)
     graph.node(Node("answer", "answer", found.position, found.target[0]))
     raising = [one for one in found.strongest(part="head", n=len(found.parts)) if one.value > 0]
-    for one in raising[:heads]:
+    for one in raising[:most_heads]:
         writer = Writer("head", one.kind, one.layer, one.head)
         source = graph.writer(writer, found.position)
         graph.steps.append(Step(source, "answer", "logit", one.value, one.value / found.value))

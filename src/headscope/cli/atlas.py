@@ -47,7 +47,7 @@ def atlas(
     seed: options.Seed = 0,
     engine: options.Engine = "local",
     address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
+    workers: options.Workers = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,

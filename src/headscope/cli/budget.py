@@ -38,9 +38,7 @@ def budget(
     page: Annotated[
         Path | None, typer.Option("--page", help="A page with the curve and the map, .html.")
     ] = None,
-    heads: Annotated[
-        Path | None, typer.Option("--heads", help="The head file as .json, for kvpress too.")
-    ] = None,
+    heads_file: options.HeadsFile = None,
     duo_attention: Annotated[
         Path | None, typer.Option("--duo-attention", help="A folder for DuoAttention's files.")
     ] = None,
@@ -59,14 +57,14 @@ def budget(
 
       headscope budget corpus.txt -m my-model -o budget.parquet --page budget.html
 
-      headscope budget corpus.txt -m my-model -o budget.parquet --heads heads.json
+      headscope budget corpus.txt -m my-model -o budget.parquet --heads-file heads.json
     """
     check_numbers(limit=limit, max_tokens=max_tokens, window=window, needles=needles)
     if sink < 0 or draws < 0 or not tolerance >= 0:
         raise BadInput("--sink, --draws and --tolerance are 0 or more.")
     check_data(corpus)
     check_output(output, (".parquet", ".csv"), "A budget")
-    for path, ending in ((page, ".html"), (heads, ".json")):
+    for path, ending in ((page, ".html"), (heads_file, ".json")):
         if path is not None:
             check_output(path, (ending,), "That file")
     check_folder(duo_attention)
@@ -79,9 +77,9 @@ def budget(
     )  # fmt: skip
     _say(found)
     say_written(output)
-    if heads is not None:
-        found.to_json(heads)
-        say_written(heads)
+    if heads_file is not None:
+        found.to_json(heads_file)
+        say_written(heads_file)
     if duo_attention is not None:
         found.to_duo_attention(duo_attention)
         say_written(duo_attention)

@@ -65,7 +65,9 @@ def fit(
         Path, typer.Argument(help=".jsonl with messages, documents, answer and label a line.")
     ],
     output: Annotated[Path, options.output(".json")],
-    heads: Annotated[int, typer.Option("--heads", help="Heads whose shares the monitor uses.")] = 8,
+    most_heads: Annotated[
+        int, typer.Option("--most-heads", help="The most heads whose shares the monitor uses.")
+    ] = 8,
     shuffles: Annotated[
         int, typer.Option("--shuffles", help="Shuffles of the labels behind the null.")
     ] = 200,
@@ -83,7 +85,7 @@ def fit(
 
       headscope monitor fit labelled.jsonl -m MODEL -o monitor.json
     """
-    check_numbers(limit=limit, heads=heads, shuffles=shuffles)
+    check_numbers(limit=limit, most_heads=most_heads, shuffles=shuffles)
     check_data(labelled)
     check_output(output, (".json",), "A monitor")
     from headscope.grounding.monitors.fit import fit as run
@@ -92,7 +94,13 @@ def fit(
     examples = labelled_of(labelled, limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
     found = run(
-        scope, examples, heads=heads, shuffles=shuffles, seed=seed, output=output, restart=restart
+        scope,
+        examples,
+        most_heads=most_heads,
+        shuffles=shuffles,
+        seed=seed,
+        output=output,
+        restart=restart,
     )
     out.print(str(found), highlight=False, markup=False, soft_wrap=True)
     for one in found.heads:

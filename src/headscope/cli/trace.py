@@ -22,7 +22,7 @@ def trace(
         str | None, typer.Option(help="The token that is followed. Default: likeliest.")
     ] = None,
     position: Annotated[int | None, typer.Option(help="Which token's answer, from 0.")] = None,
-    heads: Annotated[int, typer.Option(help="Heads followed from the answer.")] = 2,
+    most_heads: Annotated[int, typer.Option(help="The most heads followed from the answer.")] = 2,
     writers: Annotated[int, typer.Option(help="Writers named of each query and key.")] = 2,
     depth: Annotated[int, typer.Option(help="How often a writing head is followed again.")] = 2,
     model: options.Model = None,
@@ -39,14 +39,20 @@ def trace(
 
       headscope trace "The keys near the house" -m gpt2 --depth 3 -o trace.json
     """
-    check_numbers(heads=heads, writers=writers, depth=depth)
+    check_numbers(most_heads=most_heads, writers=writers, depth=depth)
     if output is not None:
         check_output(output, (".json",), "A trace")
     from headscope.circuits.followed import trace as run
 
     scope = open_scope(model, device, dtype, trust_remote_code)
     found = run(
-        scope, text, target=target, position=position, heads=heads, writers=writers, depth=depth
+        scope,
+        text,
+        target=target,
+        position=position,
+        most_heads=most_heads,
+        writers=writers,
+        depth=depth,
     )
     out.print(str(found), highlight=False, markup=False, soft_wrap=True)
     if output is not None:

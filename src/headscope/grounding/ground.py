@@ -49,7 +49,7 @@ def ground(
     exact: Exact = "auto",
     passes: int | None = None,
     weights: HeadWeights | str | Path | None = None,
-    heads: int = 8,
+    most_heads: int = 8,
     shuffles: int = 3,
     max_new_tokens: int = 64,
     seed: int = 0,
@@ -76,8 +76,8 @@ def ground(
         to random subsets, and a Lasso is fitted to them.
     weights
         Head weights of this model, or their JSON file: the best cheap score.
-    heads
-        How many heads to cut off from the most important source; 0 skips this.
+    most_heads
+        The most heads to cut off from the most important source; 0 skips this.
     shuffles
         How many times the letters of the documents' words are shuffled, to see what chance would
         support.
@@ -140,7 +140,7 @@ def ground(
         [asked.prompt(shuffled(given, random.Random(int(seed) + n))) for n in range(shuffles)],
         given,
     )
-    table, together = _heads(run, mass, logit, sources[source], source, heads)
+    table, together = _heads(run, mass, logit, sources[source], source, most_heads)
     return Grounding(
         model=scope.name,
         messages=tuple({k: str(v) for k, v in one.items()} for one in said),

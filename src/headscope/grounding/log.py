@@ -115,7 +115,7 @@ def _rows(
         if asked.answer is None:
             raise BadInput("The request has no answer.")
         found = ground(
-            scope, asked.messages, asked.documents, asked.answer, weights=weights, heads=0,
+            scope, asked.messages, asked.documents, asked.answer, weights=weights, most_heads=0,
             **settings,
         )  # fmt: skip
     except (HeadscopeError, ValueError) as error:

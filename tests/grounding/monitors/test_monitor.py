@@ -100,7 +100,7 @@ def test_auroc_is_scikit_learns():
 def test_a_monitor_is_fitted_kept_and_applied(scope, tmp_path):
     path = tmp_path / "monitor.json"
     examples = hs.monitor.injected(TEXTS)
-    found = hs.monitor.fit(scope, examples, heads=3, shuffles=20, output=path, progress=False)
+    found = hs.monitor.fit(scope, examples, most_heads=3, shuffles=20, output=path, progress=False)
     assert found.examples == 2 * len(TEXTS) and found.looks == Looks(False, True)
     again = hs.open(path)
     assert again.heads == found.heads

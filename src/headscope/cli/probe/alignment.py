@@ -35,7 +35,7 @@ def alignment(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
-    heads_file: found_heads.HeadsFile = None,
+    heads_file: options.HeadsFile = None,
     restart: options.Restart = False,
 ) -> None:
     """Which head aligns the words of a translation, by alignment error rate.

@@ -33,7 +33,7 @@ def contacts(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
-    heads_file: found_heads.HeadsFile = None,
+    heads_file: options.HeadsFile = None,
     restart: options.Restart = False,
 ) -> None:
     """Which head attends between residues that touch, by precision at L/5.

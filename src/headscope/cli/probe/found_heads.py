@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 Pairs = Annotated[str, typer.Argument(help="The labelled data.")]
 MostHeads = Annotated[int, typer.Option("--most-heads", help="The most heads chosen together.")]
-HeadsFile = Annotated[
-    Path | None, typer.Option("--heads-file", help="Write the chosen heads as .json.")
-]
 SHOWN = ["layer", "head", "measure", "value", "low", "high", "null", "p_holm", "baseline"]
 
 

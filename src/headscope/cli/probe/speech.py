@@ -26,7 +26,7 @@ def speech(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
-    heads_file: found_heads.HeadsFile = None,
+    heads_file: options.HeadsFile = None,
     restart: options.Restart = False,
 ) -> None:
     """Which cross head times words, by the mean absolute error of their starts and ends.

@@ -55,6 +55,10 @@ Segments = Annotated[
     Literal["windows", "documents", "pairs"],
     typer.Option("--segments", help="Whole documents by windows, their beginnings, or pairs."),
 ]
+HeadsFile = Annotated[
+    Path | None, typer.Option("--heads-file", help="Write the chosen heads as .json.")
+]
+Workers = Annotated[int | None, typer.Option(help="Processes to measure in; of Ray all there are.")]
 Engine = Annotated[
     Literal["local", "ray"], typer.Option("--engine", help="Measure here, or on a Ray cluster.")
 ]

@@ -34,7 +34,7 @@ def fit(
     scope: Scope,
     labelled: Given,
     *,
-    heads: int = 8,
+    most_heads: int = 8,
     shuffles: int = 200,
     limit: int | None = None,
     seed: int = 0,
@@ -52,7 +52,7 @@ def fit(
         Examples by `context_kept` or `injected`, objects with `messages`, `documents`, `answer`
         and `label` (true or false), or a .jsonl file of such objects. Objects with the same
         `group` are never split by cross-validation.
-    heads
+    most_heads
         How many shares of heads the monitor uses.
     shuffles
         How many times the labels are shuffled for the null.
@@ -79,7 +79,7 @@ def fit(
     """
     need_scope(scope)
     need_seed(seed)
-    for given, name in ((heads, "heads"), (shuffles, "shuffles"), (limit, "limit")):
+    for given, name in ((most_heads, "most_heads"), (shuffles, "shuffles"), (limit, "limit")):
         need_count(given, name)
     examples = labelled_of(labelled, limit)
     looks = _looks(examples)
@@ -101,7 +101,7 @@ def fit(
                 found.append(shares)
             run.tell(number + 1, len(examples))
         monitor = _monitor(
-            scope, looks, layers, np.stack(found), labels, groups, heads, shuffles, seed
+            scope, looks, layers, np.stack(found), labels, groups, most_heads, shuffles, seed
         )
         if output is not None:
             monitor.save(output)
