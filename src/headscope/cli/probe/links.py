@@ -27,7 +27,7 @@ def links(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
-    heads_file: found_heads.HeadsFile = None,
+    heads_file: options.HeadsFile = None,
     restart: options.Restart = False,
 ) -> None:
     """Which head attends from one labelled position to another, by precision at one.
