@@ -9,7 +9,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.results.latex import escaped
+from headscope.results.latex import escaped, latex
 
 TEXT = "the cat sat on the mat"
 TOKENS = ["a", "b", "c"]
@@ -109,10 +109,20 @@ def test_a_result_is_a_booktabs_table_with_its_best_in_bold(tiny_gpt2) -> None:
     assert lines[0] == r"\begin{tabular}{rrrrr}" and lines[-1] == r"\end{tabular}"
     assert lines[2] == r"layer & head & logit & 95\,\% interval & corrected $p$ \\"
     best = top.iloc[0]
-    assert lines[4].startswith(
-        rf"{best['layer']} & {best['head']} & \textbf{{{best['value']:.2f}}} & [".replace(
-            "{-", "{$-"
-        )
-    )
+    value = f"{best['value']:.2f}"
+    bold = rf"{{\boldmath${value}$}}" if best["value"] < 0 else rf"\textbf{{{value}}}"
+    assert lines[4].startswith(rf"{best['layer']} & {best['head']} & {bold} & [")
     assert [line.count("&") for line in lines[4:7]] == [4, 4, 4]
     assert escaped("layer_damage 5%") == r"layer\_damage 5\%"
+
+
+def test_a_negative_best_value_is_bold_and_writers_are_named(tiny_llama) -> None:
+    rows = pd.DataFrame({"layer": [1, 0], "head": [2, 3], "measure": "x_y", "value": [-0.437, 1.0]})
+    assert latex(rows, 2).splitlines()[4] == r"1 & 2 & {\boldmath$-0.44$} \\"
+    text, corpus = "the cat sat on the mat", ["the cat sat on the mat"] * 3
+    found = hs.circuits.score(tiny_llama, text, 1, 1, 4, 2)
+    means = hs.circuits.score_parts(tiny_llama, corpus, 1, 1, progress=False)
+    for one in (found, means):
+        lines = one.to_latex("key", 2).splitlines()
+        assert lines[0].startswith(r"\begin{tabular}{lr") and lines[2].startswith("writer & key")
+        assert lines[4].startswith(one.top("key", 1)["writer"][0]) and "None" not in lines[4]

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 from sklearn.metrics import adjusted_rand_score
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
 from headscope.atlas.behaviours.clusters import clusters
 from headscope.errors import BadInput
+from headscope.views.of_heads import behaviours as packing
+from headscope.views.of_heads.plane import plane_table
+from headscope.views.wire.container import Buffers
+from tests.browser.conftest import chromium, new_page, show
 from tests.circuits.built import built_scope
 from tests.tiny import VOCABULARY, tiny_tokenizer
+from tests.views.decoding import Container
+
+__all__ = ["chromium", "new_page", "show"]
 
 FIRST = ("cat", "dog", "house", "tree")  # ask for [CLS]
 ARTICLE = ("red", "green", "blue", "two")  # ask for "the"
@@ -150,3 +160,94 @@ def test_behaviours_of_a_head_alone_are_those_among_all(planted, found):
         alone.examples(0, 0, 9)
     with pytest.raises(BadInput, match="give layer= too"):
         hs.behaviours(scope, atlas, head=0)
+
+
+@pytest.fixture(scope="module")
+def both(planted, found):
+    return planted[1].with_behaviours(found)
+
+
+def test_an_atlas_keeps_behaviours_in_its_file_and_shows_how_many_each_head_has(
+    planted, found, both, tmp_path
+):
+    both.save(tmp_path / "b.atlas")
+    again = hs.Atlas.load(tmp_path / "b.atlas").behaviours
+    assert again.table.equals(found.table) and again.by == found.by
+    assert again.examples(0, 0, 1).equals(found.examples(0, 0, 1))
+    assert planted[1].behaviours is None
+    table = plane_table(both, None)
+    assert table.columns["behaviours"].tolist() == [[3.0, 1.0]]
+
+
+def test_behaviours_of_another_model_are_refused(both, found):
+    with pytest.raises(BadInput, match="of another, and this atlas is of planted"):
+        both.with_behaviours(dataclasses.replace(found, model="another"))
+
+
+def test_a_page_holds_every_point_with_its_text(found, both):
+    data = Container(hs.atlas_view(both).data.container())
+    about = data.header["atlas"]["behaviours"]
+    assert about["counts"] == [500, 500] and about["total"] == 500
+    shares = [[one["share"] for one in head] for head in about["heads"]]
+    np.testing.assert_allclose(shares[0], found.of(0, 0)["share"], atol=1e-4)
+    before = next(one for one in about["heads"][0] if one["label"])
+    assert before["label"] == "previous word" and before["lift"] > 2
+    points = found.points.query("layer == 0 and head == 0")
+    plane = data.array(about["plane"])[:500]
+    np.testing.assert_allclose(plane[:, 0], points["query_x"], rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(plane[:, 4], points["weight"], rtol=2e-3)
+    assert data.array(about["behaviour"])[:500].tolist() == points["behaviour"].tolist()
+    keys = [about["words"][int(one)] for one in data.array(about["key_token"])[:500]]
+    assert keys == points["key_token"].tolist()
+    texts, at = about["texts"], 7
+    codes = data.array(texts["tokens"])[texts["starts"][at] : texts["starts"][at + 1]]
+    words = [about["words"][int(code) // 2] for code in codes]
+    assert words == list(found.positions["tokens"][at])
+
+
+def test_of_many_positions_a_page_takes_the_same_draw_for_every_head(found, monkeypatch):
+    monkeypatch.setattr(packing, "POINTS", 240)
+    buffers = Buffers()
+    about = packing.pack_behaviours(found, (0,), 2, buffers)
+    assert about["counts"] == [120, 120] and len(about["texts"]["starts"]) == 121
+
+
+@pytest.mark.browser
+def test_the_page_links_clusters_brush_and_examples(show, both, found):
+    seen = show(hs.atlas_view(both, 0, 0), viewport={"width": 1280, "height": 1800})
+    page = seen.page
+    several = page.locator("[data-behaviours='3']")
+    several.wait_for()
+    chips = several.locator("[data-behaviour].button")
+    share = found.of(0, 0)["share"][0]
+    assert f"1 · {share:.0%}".replace("%", " %") in chips.first.inner_text()
+    chosen = several.locator("[data-chosen]")
+    assert chosen.get_attribute("data-chosen") == "500"
+    chips.nth(1).click()
+    rows = found.points.query("head == 0 and behaviour == 1")
+    expect(chosen).to_have_attribute("data-chosen", str(len(rows)))
+    examples = several.locator("li")
+    strongest = found.examples(0, 0, 1, 1).iloc[0]
+    assert examples.first.get_attribute("data-behaviour") == "1"
+    assert examples.first.locator(".query").inner_text() == strongest["query_token"]
+    # a brush around one point of the plane chooses the few positions that have a mark there
+    box = several.locator("[data-point] circle").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    chips.nth(1).click()
+    expect(chosen).to_have_attribute("data-chosen", "500")
+    page.mouse.move(x - 6, y - 6)
+    page.mouse.down()
+    page.mouse.move(x + 6, y + 6, steps=3)
+    page.mouse.up()
+    several.locator(".sc-brush").wait_for()
+    number = int(chosen.get_attribute("data-chosen"))
+    assert 0 < number < 500
+    assert several.locator("g[data-point]:not(.out)").count() == number
+    page.keyboard.press("Escape")
+    expect(chosen).to_have_attribute("data-chosen", "500")
+    # heads by how many behaviours they have
+    page.locator("[data-sort=behaviours]").click()
+    first = page.locator(".at-table tbody tr").first
+    assert first.get_attribute("data-row") == "0-0"
+    assert first.locator("td").last.inner_text() == "3"
+    assert not seen.errors

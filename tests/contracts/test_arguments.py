@@ -76,8 +76,8 @@ def test_a_function_uses_the_vocabulary(name: str) -> None:
         assert taken.keys() >= LONG, f"{name} is long work and lacks {LONG - taken.keys()}"
 
 
-# a grounding is of documents, a score of one head; the heads in them are writers and carriers
-OF_RESULTS = ("grounding_view", "score_view")
+# a grounding is of documents, a score of one head, a graph of many; heads in them are writers
+OF_RESULTS = ("grounding_view", "score_view", "graph_view")
 OF_HEADS = [one for one in functions() if one.endswith("_view") and not one.endswith(OF_RESULTS)]
 
 

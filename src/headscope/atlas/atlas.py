@@ -19,6 +19,7 @@ from headscope.results import HeadResult
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.atlas.behaviours.result import Behaviours
     from headscope.reading import Reading, Scope
     from headscope.text.tokenise import Text
 
@@ -259,6 +260,37 @@ class Atlas(HeadResult):
         near.columns = ["kind", "layer", "head", "distance"]
         return near.assign(label=names)
 
+    @property
+    def behaviours(self) -> Behaviours | None:
+        """What `with_behaviours` added; None in other atlases."""
+        from headscope.atlas.behaviours.kept import kept
+
+        return kept(self)
+
+    def with_behaviours(self, found: Behaviours) -> Atlas:
+        """This atlas with the result of `hs.behaviours`: page, app and `save` then have it.
+
+        Parameters
+        ----------
+        found
+            From `hs.behaviours(scope, atlas)`.
+
+        Returns
+        -------
+        Atlas
+            A new atlas; this one stays as it is.
+        """
+        from headscope.atlas.behaviours.kept import described, tables_of
+
+        if found.model != self.model:
+            raise BadInput(
+                f"These behaviours are of {found.model}, and this atlas is of {self.model}."
+            )
+        for layer, head in found.heads:
+            self.need(layer, head, cast("Kind", found.kind))
+        tables = {name: self.frame(name) for name in self.names} | tables_of(found)
+        return Atlas({**self.description, "behaviours": described(found)}, tables)
+
     # search and comparison
 
     def find(self, n: int | None = 50, **wanted: Any) -> pd.DataFrame:
@@ -348,4 +380,5 @@ class Atlas(HeadResult):
 _WHY = {
     "distances": "make it with distances=True to know how alike heads are.",
     "groups": "make it with distances=True to group heads.",
+    "behaviours": "add them: atlas.with_behaviours(hs.behaviours(scope, atlas)).",
 }

@@ -25,6 +25,7 @@ FORMAT = 1
 DESCRIPTION = "atlas.json"
 _HEAD = ("kind", "layer", "head")
 _KEYS = ("keys", "weights")
+_BEHAVIOUR = (*_HEAD, "behaviour")
 # columns that each table needs; some have more
 COLUMNS = {
     "heads": (*_HEAD, "measure", "value", "error", "count"),
@@ -35,11 +36,25 @@ COLUMNS = {
     "profiles": (*_HEAD, "profile", "name", "other", "count", "expected", "lift", "p", "weight"),
     "distances": (*_HEAD, "other_layer", "other_head", "distance"),
     "groups": (*_HEAD, "x", "y", "group"),
-}
+    "behaviours": (*_BEHAVIOUR, "share", "label", "score", "lift", "weight"),
+    "behaviour_points": (
+        *_BEHAVIOUR, "position", "query_x", "query_y", "key_x", "key_y", "key", "key_token",
+        "weight",
+    ),
+    "behaviour_profiles": (*_BEHAVIOUR, "profile", "name", "count", "expected", "lift"),
+    "behaviour_positions": (
+        "kind", "position", "document", "query", "query_token", "start", "tokens", "continues",
+    ),
+}  # fmt: skip
 TABLES = tuple(COLUMNS)
 # the type of a column in any table; other columns hold numbers, which may be missing
-TEXT = ("kind", "measure", "pattern", "label", "profile", "name", "other")
-WHOLE = ("layer", "head", "other_layer", "other_head", "decile", "rank", "document", "query")
+TEXT = (
+    "kind", "measure", "pattern", "label", "profile", "name", "other", "query_token", "key_token",
+)  # fmt: skip
+WHOLE = (
+    "layer", "head", "other_layer", "other_head", "decile", "rank", "document", "query",
+    "behaviour", "position", "key", "start",
+)  # fmt: skip
 LISTS = (*_KEYS, "tokens", "ids", "segments", "classes", "continues")
 FLAGS = ("labelled",)
 REQUIRED = ("heads", "examples", "documents", "profiles")

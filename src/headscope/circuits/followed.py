@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headscope.arguments import need_count, need_path, need_scope
+from headscope.circuits.drawn import drawn
 from headscope.circuits.logits.attribute import attribute
 from headscope.circuits.scores.result import Score
 from headscope.circuits.scores.score import score
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 FORMAT = "headscope trace 1"
-WIDE = 1.8  # from one column to the next, in nodes of a circuit
-RIGHT = ("head", "word", "answer")
 Link = Literal["logit", "query", "key", "attends"]
 
 
@@ -39,6 +38,7 @@ class Node:
     token: str
     layer: int | None = None
     head: int | None = None
+    kind: str | None = None  # of a head
 
 
 @dataclass(frozen=True)
@@ -94,36 +94,16 @@ class Traced:
 
     def plot(self) -> Figure:
         """The trace as a graph: one or two columns a token, layers from below; width is a share."""
-        from headscope.figures.of_circuits import edge_graph
-
-        shown = {one.name: f"{one.name} “{one.token.strip()}”" for one in self.nodes}
-        top = 1 + max((one.layer or 0 for one in self.nodes), default=0)
-        # heads stand to the right of other writers, so that an arrow seldom runs under a name
-        sides = sorted({(one.position or 0, one.part in RIGHT) for one in self.nodes})
-        places: dict[str, tuple[float, float]] = {}
-        for one in self.nodes:
-            x = WIDE * sides.index((one.position or 0, one.part in RIGHT))
-            y = _height(one, top)
-            while (x, y) in places.values():
-                y += 0.25
-            places[shown[one.name]] = (x, y)
-        through = {"query": "q", "key": "k"}
-        return edge_graph(
-            [
-                (shown[one.source], shown[one.target], through.get(one.link, ""), one.share)
-                for one in self.steps
-            ],
-            top,
-            title=f"Who wrote “{self.answer.strip()}”",
-            caption=f"{self.model} · from words to heads: attention; q, k: who wrote what matched",
-            places=places,
-        )
+        return drawn(self.json()).figure()
 
     def save(self, path: str | Path) -> None:
         """Write the graph as .json."""
         path = Path(path)
         if path.suffix.lower() != ".json":
-            raise BadInput(f"A trace is written as .json, not as {path.name}.")
+            raise BadInput(
+                f"A trace is written as .json, not as {path.name}; pages and pictures are "
+                "written by hs.graph_view(trace).save."
+            )
         write_json(self.json(), path)
 
     @classmethod
@@ -159,12 +139,6 @@ class Traced:
             if step.source not in above:
                 said += self._lines(step.source, depth + 1, {*above, name})
         return said
-
-
-def _height(node: Node, top: int) -> float:
-    if node.layer is not None:
-        return node.layer + 0.5 * (node.part == "mlp")
-    return {"answer": float(top), "word": -2.0}.get(node.part, -1.0)
 
 
 def trace(
@@ -249,7 +223,8 @@ class _Graph:
     def writer(self, writer: Writer, position: int) -> str:
         name = f"{writer.name} at {position}"
         token = self.tokens[position]
-        return self.node(Node(name, writer.part, position, token, writer.layer, writer.head))
+        kind = writer.kind if writer.part == "head" else None
+        return self.node(Node(name, writer.part, position, token, writer.layer, writer.head, kind))
 
     def follow(self, writer: Writer, query: int, depth: int, key: int | None = None) -> None:
         """What a head attended to from a query (by default its strongest key), and why."""

@@ -11,6 +11,8 @@ from headscope.cli.shared import options
 from headscope.cli.shared.checks import check_numbers, check_output
 from headscope.cli.shared.console import open_scope, out, say_written
 
+ENDINGS = (".json", ".html", ".svg", ".pdf", ".png")
+
 
 def register(app: typer.Typer) -> None:
     app.command("trace")(trace)
@@ -29,7 +31,7 @@ def trace(
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
-    output: Annotated[Path | None, options.output(".json")] = None,
+    output: Annotated[Path | None, options.output(*ENDINGS)] = None,
 ) -> None:
     """Follow a prediction backwards: the heads that made it, what they read, and what wrote that.
 
@@ -37,11 +39,11 @@ def trace(
 
       headscope trace "Paris is the [MASK] of France." --target capital
 
-      headscope trace "The keys near the house" -m gpt2 --depth 3 -o trace.json
+      headscope trace "The keys near the house" -m gpt2 --depth 3 -o trace.html
     """
     check_numbers(most_heads=most_heads, writers=writers, depth=depth)
     if output is not None:
-        check_output(output, (".json",), "A trace")
+        check_output(output, ENDINGS, "A trace")
     from headscope.circuits.followed import trace as run
 
     scope = open_scope(model, device, dtype, trust_remote_code)
@@ -55,6 +57,12 @@ def trace(
         depth=depth,
     )
     out.print(str(found), highlight=False, markup=False, soft_wrap=True)
-    if output is not None:
+    if output is None:
+        return
+    if output.suffix.lower() == ".json":
         found.save(output)
-        say_written(output)
+    else:
+        import headscope
+
+        headscope.graph_view(found, reading=scope.read(text)).save(output)
+    say_written(output)

@@ -7,7 +7,6 @@ logits on top. `writer_pairs`: writers of the query × writers of the key, with 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -110,14 +109,12 @@ NAMED = set("qkv")  # inputs of a head; an MLP and the logits have one
 
 def edge_graph(
     links: Sequence[tuple[str, str, str, float]],  # source, target, through, score
-    layers: int,
+    places: Mapping[str, tuple[float, float]],  # x, y of every node
     *,
     title: str,
     caption: str = "",
-    places: Mapping[str, tuple[float, float]] | None = None,  # x, y; by default by layer
 ) -> Figure:
     """Width is the size of a score, colour its sign; q, k and v label the arrowheads."""
-    places = _places(links, layers) if places is None else places
     across = max((x for x, _ in places.values()), default=0) + 1
     rows = sorted({y for _, y in places.values()})
     level = {y: number for number, y in enumerate(rows)}
@@ -149,32 +146,6 @@ def edge_graph(
             )  # fmt: skip
         finish(figure, title, caption)
     return figure
-
-
-def _places(
-    links: Sequence[tuple[str, str, str, float]], layers: int
-) -> dict[str, tuple[float, float]]:
-    """x and y of every node: heads from the left, MLPs to their right and half a layer up."""
-    names = dict.fromkeys(name for source, target, *_ in links for name in (source, target))
-    rows: dict[float, list[str]] = {}
-    for name in names:
-        rows.setdefault(_height(name, layers), []).append(name)
-    widest = max((len(row) for row in rows.values()), default=1)
-    found: dict[str, tuple[float, float]] = {}
-    for y, row in rows.items():
-        ordered = sorted(row, key=lambda name: [int(one) for one in re.findall(r"\d+", name)])
-        for at, name in enumerate(ordered):
-            found[name] = ((widest - len(ordered)) / 2 + at, y)
-    return found
-
-
-def _height(name: str, layers: int) -> float:
-    if name == "embedding":
-        return -1.0
-    if name == "logits":
-        return float(layers)
-    number = int(re.findall(r"\d+", name)[0])
-    return number + 0.5 if name.startswith("MLP") else float(number)
 
 
 CELL, BARS, GAP = 0.24, 0.9, 0.1  # inches

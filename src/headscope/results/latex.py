@@ -1,4 +1,4 @@
-"""A table of heads as LaTeX: booktabs rules, the best value in bold, intervals in brackets."""
+"""A table of heads or writers as LaTeX: booktabs rules, the best in bold, intervals in brackets."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ def latex(rows: pd.DataFrame, digits: int = 3) -> str:
     measure = escaped(str(table["measure"].iloc[0]))
     interval = {"low", "high"} <= set(table.columns) and table["low"].notna().any()
     corrected = "p_holm" in table.columns and table["p_holm"].notna().any()
-    heading = ["layer", "head", measure]
+    named = ["writer"] if "writer" in table.columns else ["layer", "head"]
+    heading = [*named, measure]
     heading += [r"95\,\% interval"] if interval else []
     heading += ["corrected $p$"] if corrected else []
-    lines = [rf"\begin{{tabular}}{{{'r' * len(heading)}}}", r"\toprule"]
+    columns = ("l" if "writer" in named else "rr") + "r" * (len(heading) - len(named))
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(heading) + r" \\", r"\midrule"]
     for number, row in enumerate(table.to_dict("records")):
         value = _number(row["value"], digits)
-        cells = [str(row["layer"]), str(row["head"])]
-        cells.append(rf"\textbf{{{value}}}" if number == 0 else value)
+        cells = [escaped(str(row[name])) for name in named]
+        cells.append(_bold(value) if number == 0 else value)
         if interval:
             cells.append(f"[{_number(row['low'], digits)}, {_number(row['high'], digits)}]")
         if corrected:
@@ -47,6 +49,11 @@ def _number(value: float, digits: int) -> str:
         return "--"
     shown = f"{value:.{digits}f}"
     return f"${shown}$" if shown.startswith("-") else shown
+
+
+def _bold(value: str) -> str:
+    """\\textbf leaves mathematics as it is, and a negative number is mathematics."""
+    return rf"{{\boldmath{value}}}" if value.startswith("$") else rf"\textbf{{{value}}}"
 
 
 def escaped(text: str) -> str:

@@ -16,6 +16,7 @@ from headscope.views.of_heads.ablations import (
     of_each_head,
     with_differences,
 )
+from headscope.views.of_heads.behaviours import pack_behaviours
 from headscope.views.of_heads.examples import PER_HEAD, chosen_examples, pack_examples, pack_texts
 from headscope.views.of_heads.head_page import head_pages
 from headscope.views.of_heads.on_paper import draw_plane
@@ -87,6 +88,12 @@ def build(
     texts, key_texts = pack_texts(source, table.kind, rows, documents, buffers)
     pages = head_pages(source, table.kind, table.layers, table.heads)
     switched_off = of_each_head(disabled, table.layers, table.heads)
+    found = source.behaviours
+    behaviours = (
+        None
+        if found is None or found.kind != table.kind
+        else pack_behaviours(found, table.layers, table.heads, buffers)
+    )
     header: dict[str, Any] = {
         "view": NAME,
         "views": [NAME],
@@ -114,6 +121,7 @@ def build(
             "texts": texts,
             "key_texts": key_texts,  # of cross attention, whose keys are in another text
             "kinds": list(source.kinds),
+            "behaviours": behaviours,
         },
     }  # fmt: skip
     return view_data(header, buffers)

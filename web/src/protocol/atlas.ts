@@ -1,8 +1,8 @@
 /** An atlas's data for the page: every head's page, and its examples as columns. */
 import type { Reading } from "./reading";
-import type { AtlasHeader, TextsHeader } from "./types";
+import type { AtlasHeader, BehaviourHeader, BehavioursHeader, TextsHeader } from "./types";
 
-export type { AblatedTask, AtlasHeader, HeadPage } from "./types";
+export type { AblatedTask, AtlasHeader, BehaviourHeader, HeadPage } from "./types";
 
 export interface Token {
   place: number;
@@ -57,11 +57,67 @@ class Texts {
   }
 }
 
+/** A position of a head in the plane of its queries and keys. */
+export interface Matched {
+  behaviour: number;
+  query: [number, number];
+  key: [number, number];
+  weight: number;
+  document: number;
+  /** Tokens of the text. */
+  at: [number, number];
+  keyToken: string;
+  /** The tokens about the query. */
+  tokens: Token[];
+}
+
+const ofPoints = ["position", "behaviour", "key", "key_token", "plane"] as const;
+const ofTexts = ["tokens", "document", "query", "start"] as const;
+
+/** The several things that heads do, with the positions that show each. */
+export class Behaviours {
+  private columns = {} as Record<(typeof ofPoints)[number] | (typeof ofTexts)[number], Float32Array>;
+  private readonly starts: number[] = [0];
+
+  constructor(
+    readonly header: BehavioursHeader,
+    private readonly reading: Reading,
+  ) {
+    for (const count of header.counts) this.starts.push(this.starts[this.starts.length - 1] + count);
+  }
+
+  async load(): Promise<void> {
+    const { header, reading, columns } = this;
+    const take = async (name: keyof typeof columns, buffer: string) => void (columns[name] = await reading.numbers(buffer));
+    await Promise.all([...ofPoints.map((name) => take(name, header[name].buffer)), ...ofTexts.map((name) => take(name, header.texts[name].buffer))]);
+  }
+
+  of(place: number): BehaviourHeader[] {
+    return this.header.heads[place];
+  }
+
+  points(place: number): Matched[] {
+    const found: Matched[] = [];
+    for (let i = this.starts[place]; i < this.starts[place + 1]; i++) found.push(this.point(i));
+    return found;
+  }
+
+  private point(i: number): Matched {
+    const { columns: of, header } = this;
+    const [qx, qy, kx, ky, weight] = of.plane.subarray(5 * i, 5 * i + 5);
+    const position = of.position[i];
+    const { starts } = header.texts;
+    const tokens = Array.from(of.tokens.subarray(starts[position], starts[position + 1]), (code, n): Token => ({ place: of.start[position] + n, text: header.words[code >> 1], continues: code % 2 > 0, special: false }));
+    return { behaviour: of.behaviour[i], query: [qx, qy], key: [kx, ky], weight, document: of.document[position], at: [of.query[position], of.key[i]], keyToken: header.words[of.key_token[i]], tokens };
+  }
+}
+
 export class AtlasData {
   private columns = {} as Record<(typeof names)[number], Float32Array>;
   private readonly texts: Texts | null;
   private readonly keyTexts: Texts | null;
   private readonly starts: number[] = [0];
+  readonly behaviours: Behaviours | null;
 
   constructor(
     readonly header: AtlasHeader,
@@ -69,12 +125,13 @@ export class AtlasData {
   ) {
     const opened = (texts: TextsHeader | null) => texts && new Texts(texts, reading);
     [this.texts, this.keyTexts] = [opened(header.texts), opened(header.key_texts)];
+    this.behaviours = header.behaviours ? new Behaviours(header.behaviours, reading) : null;
     for (const count of header.counts) this.starts.push(this.starts[this.starts.length - 1] + count);
   }
 
   async load(): Promise<void> {
     const { examples } = this.header;
-    await Promise.all([...names.map(async (name) => (this.columns[name] = await this.reading.numbers(examples[name].buffer))), this.texts?.load(), this.keyTexts?.load()]);
+    await Promise.all([...names.map(async (name) => (this.columns[name] = await this.reading.numbers(examples[name].buffer))), this.texts?.load(), this.keyTexts?.load(), this.behaviours?.load()]);
   }
 
   /** A head's examples of one measure: the strongest, or those of a decile. */

@@ -392,6 +392,48 @@ export interface TextsHeader {
   flags: BufferReference;
 }
 
+/** One of the things that a head does. */
+export interface BehaviourHeader {
+  /** Of the head's positions. */
+  share: number;
+  label: string;
+  score: number | null;
+  /** Attention to the label's targets, over that of uniform attention. */
+  lift: number | null;
+  weight: number | null;
+  /** The most frequent ones. */
+  keys: string[];
+}
+
+/** The tokens about each position, which all heads share. */
+export interface BehaviourTexts {
+  starts: number[];
+  /** Twice the word's number, plus 1 where a token continues a word. */
+  tokens: BufferReference;
+  document: BufferReference;
+  query: BufferReference;
+  start: BufferReference;
+}
+
+/** Every head's positions in one plane of queries and keys, in clusters. */
+export interface BehavioursHeader {
+  axes: string;
+  /** Positions that were clustered; fewer may be in the page. */
+  total: number;
+  /** Layer by layer; empty: the head was not clustered. */
+  heads: BehaviourHeader[][];
+  /** How many points each head has; they stand in that order. */
+  counts: number[];
+  position: BufferReference;
+  behaviour: BufferReference;
+  key: BufferReference;
+  key_token: BufferReference;
+  /** Query x and y, key x and y, and weight of each point. */
+  plane: BufferReference;
+  texts: BehaviourTexts;
+  words: string[];
+}
+
 /** Examples and profiles of every head. */
 export interface AtlasHeader {
   tokens: number | null;
@@ -407,6 +449,7 @@ export interface AtlasHeader {
   key_texts: TextsHeader | null;
   /** The kinds of attention that the atlas has; this page shows one. */
   kinds: Kind[];
+  behaviours?: BehavioursHeader | null;
 }
 
 export interface OtherReading {
@@ -509,6 +552,38 @@ export interface ScoreHeader {
   removed: RemovedWriter[];
 }
 
+/** A node of a trace or of a circuit; layer and head are a head's or an MLP's. */
+export interface GraphNode {
+  name: string;
+  part: string;
+  /** In nodes, from the left. */
+  x: number;
+  /** In layers, from below. */
+  y: number;
+  token: string;
+  position: number | null;
+  layer: number | null;
+  head: number | null;
+  kind: Kind | null;
+}
+
+/** An arrow between two nodes, by their index. */
+export interface GraphLink {
+  source: number;
+  target: number;
+  through: string;
+  value: number;
+  text: string;
+}
+
+/** A trace or a circuit, laid out. */
+export interface GraphHeader {
+  title: string;
+  caption: string;
+  nodes: GraphNode[];
+  links: GraphLink[];
+}
+
 /** A container's contents beside its buffers. */
 export interface Header {
   version: 1;
@@ -536,6 +611,7 @@ export interface Header {
   prediction?: PredictionHeader | null;
   grounding?: GroundingHeader | null;
   score?: ScoreHeader | null;
+  graph?: GraphHeader | null;
   /** A sentence for the prediction view when the model predicts nothing of this text. */
   why_no_prediction?: string;
   /** What may be drawn in place of the weight, by name. */

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.circuits.drawn import LINKS, drawn
 from headscope.circuits.graph.nodes import Node, StreamGraph
 from headscope.circuits.patching.result import Floats, intervals_of, share_of
 from headscope.files import write_json
@@ -214,38 +215,30 @@ class Edges(HeadResult):
         )
         return curves([panel], "edges kept", title=self.title, logarithmic=True, height=2.4)
 
-    def draw(self, n: int = 40) -> Figure:
+    def draw(self, n: int = LINKS) -> Figure:
         """The circuit as a graph, layer over layer; its `n` edges with the largest scores."""
-        from headscope.figures.of_circuits import edge_graph
+        return drawn(self.json(), n).figure()
 
-        shown: Any = self.edges
-        shown = shown[shown["in_circuit"]].head(n)
-        together = shown.groupby(["source", "target"], sort=False)
-        links = [
-            (str(ends[0]), str(ends[1]), " ".join(sorted(rows["through"])), rows["score"].sum())
-            for ends, rows in together
-        ]
-        caption = (
-            f"{len(shown)} of {int(self.circuit.sum()):,} edges; the circuit brings back "
-            f"{self.faithfulness:.2f} of clean − corrupted over {len(self.whole)} pairs."
-        )
-        return edge_graph(links, self.graph.layers, title=self.title, caption=caption)
-
-    def to_json(self, path: str | Path) -> None:
-        """Write the circuit as JSON: nodes, and edges with source, target, through and score."""
+    def json(self) -> dict[str, Any]:
+        """The circuit as plain data: nodes, and edges with source, target, through and score."""
         shown: Any = self.edges
         links = shown[shown["in_circuit"]].drop(columns="in_circuit")
         links = links.astype(object).where(links.notna(), None)
-        nodes = sorted({*links["source"], *links["target"]})
-        held = {
+        return {
             "format": FORMAT,
             "model": self.model,
             "task": self.task,
+            "kind": self.kind,
+            "layers": self.graph.layers,
+            "pairs": len(self.whole),
             "faithfulness": self.faithfulness,
-            "nodes": nodes,
+            "nodes": sorted({*links["source"], *links["target"]}),
             "edges": links.to_dict("records"),
         }
-        write_json(held, path, indent=1)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the circuit as JSON; `hs.graph_view` draws the file."""
+        write_json(self.json(), path, indent=1)
 
 
 def _target(nodes: tuple[Node, ...]) -> str:

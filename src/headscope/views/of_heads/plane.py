@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.shared.labels import Label, Labels, as_labels
@@ -42,6 +43,13 @@ def plane_table(source: Any, kind: str | None) -> Table:
             values = np.full(shape, np.nan)
             values[at] = rows[column]
             columns[name] = values
+    found = source.behaviours if isinstance(source, Atlas) else None
+    if found is not None and found.kind == table.kind:
+        values = np.full(shape, np.nan)
+        rows = found.table[found.table["measure"] == "behaviours"]
+        at = [table.layers.index(int(layer)) for layer in rows["layer"]], rows["head"].astype(int)
+        values[at] = rows["value"]
+        columns["behaviours"] = values
     return replace(table, columns=columns)
 
 

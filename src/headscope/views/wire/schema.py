@@ -166,6 +166,51 @@ class TextsHeader(Wire, kw_only=True):
     flags: BufferReference
 
 
+class BehaviourHeader(Wire, kw_only=True):
+    """One of the things that a head does."""
+
+    share: float
+    """Of the head's positions."""
+    label: str
+    score: float | None
+    lift: float | None
+    """Attention to the label's targets, over that of uniform attention."""
+    weight: float | None
+    keys: list[str]
+    """The most frequent ones."""
+
+
+class BehaviourTexts(Wire, kw_only=True):
+    """The tokens about each position, which all heads share."""
+
+    starts: list[int]
+    tokens: BufferReference
+    """Twice the word's number, plus 1 where a token continues a word."""
+    document: BufferReference
+    query: BufferReference
+    start: BufferReference
+
+
+class BehavioursHeader(Wire, kw_only=True):
+    """Every head's positions in one plane of queries and keys, in clusters."""
+
+    axes: str
+    total: int
+    """Positions that were clustered; fewer may be in the page."""
+    heads: list[list[BehaviourHeader]]
+    """Layer by layer; empty: the head was not clustered."""
+    counts: list[int]
+    """How many points each head has; they stand in that order."""
+    position: BufferReference
+    behaviour: BufferReference
+    key: BufferReference
+    key_token: BufferReference
+    plane: BufferReference
+    """Query x and y, key x and y, and weight of each point."""
+    texts: BehaviourTexts
+    words: list[str]
+
+
 class AtlasHeader(Wire, kw_only=True):
     """Examples and profiles of every head."""
 
@@ -182,6 +227,7 @@ class AtlasHeader(Wire, kw_only=True):
     """Of cross attention: its keys stand in another text than its queries."""
     kinds: list[Kind]
     """The kinds of attention that the atlas has; this page shows one."""
+    behaviours: BehavioursHeader | None = None
 
 
 class OtherReading(Wire, kw_only=True):
@@ -289,6 +335,41 @@ class ScoreHeader(Wire, kw_only=True):
     removed: list[RemovedWriter]
 
 
+class GraphNode(Wire, kw_only=True):
+    """A node of a trace or of a circuit; layer and head are a head's or an MLP's."""
+
+    name: str
+    part: str
+    x: float
+    """In nodes, from the left."""
+    y: float
+    """In layers, from below."""
+    token: str
+    position: int | None
+    layer: int | None
+    head: int | None
+    kind: Kind | None
+
+
+class GraphLink(Wire, kw_only=True):
+    """An arrow between two nodes, by their index."""
+
+    source: int
+    target: int
+    through: str
+    value: float
+    text: str
+
+
+class GraphHeader(Wire, kw_only=True):
+    """A trace or a circuit, laid out."""
+
+    title: str
+    caption: str
+    nodes: list[GraphNode]
+    links: list[GraphLink]
+
+
 class Header(Wire, kw_only=True):
     """A container's contents beside its buffers."""
 
@@ -319,6 +400,7 @@ class Header(Wire, kw_only=True):
     prediction: PredictionHeader | None = None
     grounding: GroundingHeader | None = None
     score: ScoreHeader | None = None
+    graph: GraphHeader | None = None
     why_no_prediction: str | msgspec.UnsetType = msgspec.UNSET
     """A sentence for the prediction view when the model predicts nothing of this text."""
     weightings: dict[str, Weighting] = msgspec.field(default_factory=dict[str, Weighting])

@@ -16,7 +16,7 @@ export class AtlasView implements View {
   private readonly plane: HeadPlane;
   private readonly table: HeadsTable;
   private readonly right = make("div", { class: "at-right" });
-  private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", place: -1 };
+  private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", behaviour: -1, brush: null, place: -1 };
   private loaded: Promise<unknown> | null = null;
   /** A head was chosen at the foot of another's page: scroll to the top. */
   private followed = false;
@@ -39,7 +39,7 @@ export class AtlasView implements View {
       this.plane.say(state);
       this.table.show(state);
       const place = placeOf(this.plane.table, state.layer, state.head);
-      if (place !== this.asked.place) this.asked = { ...this.asked, measure: this.data.header.heads[place].shown, decile: -1, place };
+      if (place !== this.asked.place) this.asked = { ...this.asked, measure: this.data.header.heads[place].shown, decile: -1, behaviour: -1, brush: null, place };
       this.turn();
     });
   }
@@ -51,7 +51,8 @@ export class AtlasView implements View {
   picture(): Record<string, unknown> {
     const { kind, layer, head, panels, x, y, colour, size, chosen } = ofPlane(this.context.store.state, this.plane.table);
     const shown = { chosen: [...chosen].sort((a, b) => a - b), points: this.plane.lie(x, y) };
-    return { kind, layer, head, panels, x, y, colour, size, ...shown, measure: this.asked.measure, decile: this.asked.decile };
+    const { measure, decile, behaviour, brush } = this.asked;
+    return { kind, layer, head, panels, x, y, colour, size, ...shown, measure, decile, ...(this.data.behaviours && { behaviour, brush }) };
   }
 
   copy(): string {
@@ -64,6 +65,10 @@ export class AtlasView implements View {
 
   clear(): void {
     this.plane.choose([]);
+    const { behaviour, brush } = this.asked;
+    if (behaviour < 0 && !brush) return;
+    this.asked = { ...this.asked, behaviour: -1, brush: null };
+    this.turn();
   }
 
   private open(layer: number, head: number): void {
@@ -86,6 +91,8 @@ export class AtlasView implements View {
           this.turn();
         },
         values: (column) => this.plane.of(column),
+        colours: (count) => this.context.colours(count),
+        tooltip: this.context.tooltip,
         read: openText ? (document, query, view) => openText({ document, query, kind, layer, head, view }) : null,
       }),
     );

@@ -3,6 +3,10 @@ import type { AtlasData, AtlasExample, Token } from "../../../protocol/atlas";
 import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
 import { menu } from "../head_scatter/geometry";
+import type { Rgb } from "../../../render/oklch";
+import type { Tooltip } from "../../../render/tooltip";
+import { behaviours } from "./behaviours";
+import type { Brush } from "./behaviours";
 import { offsetChart, placeCharts, tokenLists } from "./charts";
 import { isSpaceOf, spelled, touches } from "./spelled";
 import { switchedOff } from "./switched_off";
@@ -12,6 +16,10 @@ export interface Asked {
   decile: number;
   /** Where a click on an example opens its text. */
   view: ViewName;
+  /** The behaviour whose positions are listed; −1: of all. */
+  behaviour: number;
+  /** The brushed part of the plane of queries and keys, as shares of its width and height. */
+  brush: Brush | null;
 }
 
 export interface PageHooks {
@@ -22,6 +30,8 @@ export interface PageHooks {
   values(column: string): Float32Array | null;
   /** Reads a text of the corpus; absent where there is no model to read it. */
   read: ((document: number, query: number, view: ViewName) => void) | null;
+  colours(count: number): Rgb[];
+  tooltip: Tooltip;
 }
 
 export function headPage(data: AtlasData, place: number, name: [number, number], asked: Asked, hooks: PageHooks): HTMLElement {
@@ -34,6 +44,8 @@ export function headPage(data: AtlasData, place: number, name: [number, number],
     element.append(make("p", { class: "at-why" }, make("b", {}, holds ? title : `Not labelled; closest label: ${title}`), `. ${sentence}`));
   }
   element.append(examples(data, place, asked, hooks));
+  const several = data.behaviours?.of(place).length ? behaviours(data.behaviours, place, asked, hooks) : null;
+  if (several) element.append(several);
   const offsets = offsetChart(page);
   element.append(make("div", { class: "at-charts" }, ...(offsets ? [offsets] : []), ...placeCharts(page), ...tokenLists(page)));
   const off = switchedOff(data.header.ablations, page.off, place, (column) => hooks.values(column));
@@ -107,7 +119,7 @@ function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: 
 }
 
 /** Tokens as text, those that matter marked. */
-function marked(into: HTMLElement, tokens: (Token | null)[], query: number | null, weights: Map<number, number>): void {
+export function marked(into: HTMLElement, tokens: (Token | null)[], query: number | null, weights: Map<number, number>): void {
   tokens.forEach((token, i) => {
     if (token === null) return into.append(i ? " …" : tokens[1]?.continues ? "…" : "… ");
     const weight = weights.get(token.place);

@@ -54,7 +54,7 @@ export class HeadsTable {
   }
 
   private columns({ x, y, colour, size }: PlaneState): string[] {
-    return [x, y, colour, size].filter((name, i, all) => this.plane.column(name) && !unsaid.has(name) && all.indexOf(name) === i);
+    return [x, y, colour, size, "behaviours"].filter((name, i, all) => this.plane.column(name) && !unsaid.has(name) && all.indexOf(name) === i);
   }
 
   private rows(state: PlaneState): number[] {

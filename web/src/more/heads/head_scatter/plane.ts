@@ -76,7 +76,7 @@ export class HeadPlane {
   written(name: string, place: number): string {
     const value = this.of(name)![place];
     if (!Number.isFinite(value)) return "–";
-    return name === clusterColumns.colour ? String(value) : valueText(value);
+    return name === clusterColumns.colour || name === "behaviours" ? String(value) : valueText(value);
   }
 
   /** The coordinates of the first few heads, for tests that compare pictures. */
