@@ -101,6 +101,16 @@ def atlas_view(
 ) -> View:
     """Every head over a corpus: as points, as a table, and with the texts behind its numbers."""
 
+def graph_view(
+    source: Traced | Edges | Mapping[str, Any] | str | Path,
+    *,
+    reading: Reading | None = None,
+    n: int = 40,
+    column: str | None = None,
+    **shared: Unpack[_Shared],
+) -> View:
+    """A traced prediction or a circuit as a graph: layers from below, an arrow for each part."""
+
 def grounding_view(
     source: Grounding,
     *,

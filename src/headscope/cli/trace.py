@@ -31,7 +31,7 @@ def trace(
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
-    output: Annotated[Path | None, options.output(*ENDINGS)] = None,
+    output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
 ) -> None:
     """Follow a prediction backwards: the heads that made it, what they read, and what wrote that.
 
