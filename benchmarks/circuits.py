@@ -30,6 +30,7 @@ from headscope.circuits.patching.swept import PatchSweep
 from headscope.circuits.scores.decompose import written, written_rows
 from headscope.circuits.scores.head_pass import head_pass
 from headscope.circuits.scores.row import row_of
+from headscope.circuits.scores.score import Read, score_of
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.reading import Scope
@@ -69,6 +70,14 @@ def main() -> None:
             forward, partial(_decomposed, scope, inputs[0], rows, query), given.turns
         )
         print(f"{what} decomposed {share:.2f} forwards (budget {budget})", flush=True)
+
+    read = Read("decoder", inputs[0], tokens, tokens)
+    for what, relative, verify in (
+        ("one score relative to the mean key", "mean", 0), ("the same with verify=1", "mean", 1)
+    ):  # fmt: skip
+        scored = partial(score_of, scope, read, LAYERS - 1, 0, query, key, relative, verify)
+        _, share = _beside(forward, scored, given.turns)
+        print(f"{what} {share:.2f} forwards (no budget)", flush=True)
 
     one = torch.tensor([given.tokens - 1])
     batch = PairBatch(

@@ -1,4 +1,5 @@
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from typing_extensions import Unpack
@@ -17,6 +18,8 @@ from headscope.budgets.result import Budget as Budget
 from headscope.budgets.run import budget as budget
 from headscope.capture import Kind
 from headscope.checkpoints.run import over_checkpoints as over_checkpoints
+from headscope.circuits.followed import Traced
+from headscope.circuits.graph.result import Edges
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution
 from headscope.circuits.patching.patch import patch as patch

@@ -321,3 +321,20 @@ def test_an_answer_is_followed_backwards_with_a_trail(new_page, address):
     assert [again[one] for one in ("layer", "head", "query", "view")] == [
         first[one] for one in ("layer", "head", "query", "view")
     ]
+
+
+def test_all_writers_are_shown_and_a_click_follows_one(new_page, address):
+    page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&layer=1&query=5")
+    panel = page.locator("[data-panel=writers]")
+    panel.locator("[data-control=writers]").click()
+    panel.locator("[data-control=all-writers]").click()
+    dialog = page.locator("dialog[open]")
+    dialog.locator(".so-table").wait_for()
+    assert "Writers of the query" in dialog.locator(".so-said").inner_text()
+    button = dialog.locator(".so-table th[scope=row] button").first
+    name = button.locator("b").inner_text()
+    button.click()
+    dialog.wait_for(state="detached")
+    panel.locator("[data-trail]").wait_for()
+    now = state(page)
+    assert (f"{now['layer']}-{now['head']}", now["view"], now["query"]) == (name, "head", 5)

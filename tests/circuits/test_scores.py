@@ -8,6 +8,7 @@ import torch
 from scipy.stats import spearmanr
 
 import headscope as hs
+from headscope.circuits.scores import decompose
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Reader
 from headscope.errors import BadInput, Stopped
@@ -323,9 +324,36 @@ def test_parts_of_real_models_sum_to_their_scores(model, request):
         np.testing.assert_allclose(every.weights, call.weights[0, 2, 12, :13], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("repeats", "room"), [(10, 2**15), pytest.param(615, 2**21, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("family", ["LlamaForCausalLM", "Gemma3ForCausalLM"])
+def test_gradients_toward_the_mean_key_stay_within_their_room(family, repeats, room, monkeypatch):
+    """Every position reaches the mean key; with sandwich norms every writer has its gradient."""
+    scope = tiny_scope(
+        family, num_key_value_heads=2, num_hidden_layers=4, max_position_embeddings=8192
+    )
+    scope.model.set_attn_implementation("sdpa")
+    text = " ".join([TEXT] * repeats)
+    count = len(scope.encode([text]).tokens[0])
+    most, steps = [], decompose._slopes
+
+    def watched(*given):
+        found = steps(*given)
+        apart = {each.data_ptr(): each.numel() for each in found if each is not None}
+        most.append(sum(apart.values()))
+        return found
+
+    monkeypatch.setattr(decompose, "AT_ONCE", room)
+    monkeypatch.setattr(decompose, "_slopes", watched)
+    found = hs.circuits.score(scope, text, 3, 1, count - 1, count // 2, relative_to="mean")
+    assert max(most) <= max(room, min(most))  # at least one direction at a time
+    assert found.parts.sum() == pytest.approx(found.value, abs=1e-4 * np.abs(found.parts).max())
+
+
 @pytest.mark.slow
 def test_a_text_of_eight_thousand_tokens_is_decomposed():
-    """A narrow model, all keys of the last query; what it takes in memory is not measured."""
+    """A narrow model, all keys of the last query."""
     scope = tiny_scope(
         "LlamaForCausalLM", num_key_value_heads=2, num_hidden_layers=2,
         max_position_embeddings=8192,

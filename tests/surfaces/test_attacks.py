@@ -36,6 +36,7 @@ POSTED: dict[str, dict[str, object]] = {
     "media": {"media": "image", "name": "a.png", "data": "iVBORw0KGgo="},
     "wanted": {"answer": "cat", "edits": ["emphasis-decoder-1-2-4", "weight-decoder-0.1-2-1-0.5"]},
     "writers": {"kind": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2},
+    "score": {"kind": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2},
     "atlas/nearest": {"kind": "encoder", "layer": 0, "head": 0, "query": 1},
 }  # fmt: skip
 

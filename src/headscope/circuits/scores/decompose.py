@@ -15,7 +15,7 @@ from headscope.circuits.scores.head_pass import HeadPass, Leaf
 from headscope.circuits.scores.writers import Writer, Written, WrittenRows
 from headscope.errors import HeadscopeError
 
-AT_ONCE = 2**26  # numbers of a gradient in memory: 256 MB
+AT_ONCE = 2**26  # numbers of all gradients in memory together: 256 MB
 WIDE = 2**23  # numbers of the heads' own outputs in memory: 64 MB
 EXACT = 1e-3  # largest error of a sum, as a share of the largest part, before the model is refused
 FAINT = 1e-5  # share of what else enters the first layer; less is rounding
@@ -35,7 +35,7 @@ def written(passed: HeadPass, vector: Tensor, at: Tensor | None = None) -> Writt
     sums: dict[Writer, Tensor] = {}
     in_start = torch.zeros(d, dtype=torch.float64, device=vector.device)
     rest = torch.zeros_like(in_start)
-    each = max(1, AT_ONCE // start.numel())
+    each = _at_once(passed, vector)
     for first in range(0, d, each):
         here = slice(first, first + each)
         unit = torch.eye(d, dtype=vector.dtype, device=vector.device)[here]
@@ -50,6 +50,7 @@ def written(passed: HeadPass, vector: Tensor, at: Tensor | None = None) -> Writt
                     in_start[here] += values
         if start.requires_grad and (slope := slopes[-1]) is not None:
             rest[here] = torch.einsum("ebth,bth->e", slope.double(), start.detach().double())
+        del slopes, known  # before the next step needs the room
     # position vectors added as constants or parameters are no module's output
     if start.requires_grad and _matters(rest - in_start, in_start):
         sums[POSITION] = sums.get(POSITION, torch.zeros_like(rest)) + rest - in_start
@@ -98,6 +99,20 @@ def written_rows(passed: HeadPass, numbers: Tensor) -> WrittenRows:
         _check(missing.abs().max(), largest)
     writers = tuple(sorted(sums, key=lambda one: one.order))
     return WrittenRows(writers, torch.stack([sums[one] for one in writers]))
+
+
+def _at_once(passed: HeadPass, vector: Tensor) -> int:
+    """Numbers of the vector per backward step; with norms on writers' outputs, a writer has a
+    gradient of its own."""
+    start = passed.start
+    assert start is not None
+    d = vector.shape[0]
+    if d * start.numel() * (len(passed.leaves) + 1) <= AT_ONCE:
+        return d
+    one = torch.eye(d, dtype=vector.dtype, device=vector.device)[:1]
+    slopes = [slope for slope in _slopes(passed, vector, one) if slope is not None]
+    apart = {slope.data_ptr(): slope.numel() for slope in slopes}
+    return max(1, AT_ONCE // sum(apart.values()))
 
 
 def _slopes(passed: HeadPass, of: Tensor, directions: Tensor) -> Slopes:

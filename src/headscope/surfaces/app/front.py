@@ -21,6 +21,8 @@ from headscope.surfaces.html import digest, render
 
 SCRIPT = b"text/javascript; charset=utf-8"
 PATIENCE = 1.5  # seconds for a page to request the first example before torch is imported
+# views that the app loads when they are asked for
+FURTHER = {f"/static/headscope-{name}.js": name for name in ("heads", "score")}
 STARTING = "headscope start"  # the name of threads that open models and read behind the page
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -84,8 +86,8 @@ class Front:
             )
         elif method in ("GET", "HEAD") and (module := _module(path)) is not None:
             await _text(send, module, SCRIPT)
-        elif method in ("GET", "HEAD") and path == "/static/headscope-heads.js":
-            await _text(send, further_script("heads"), SCRIPT)
+        elif method in ("GET", "HEAD") and path in FURTHER:
+            await _text(send, further_script(FURTHER[path]), SCRIPT)
         elif method == "GET" and path == "/api/start":
             await answer(send, 200, self.stage.seen())
         else:

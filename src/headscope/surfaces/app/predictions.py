@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from headscope.reading import Scope
 from headscope.surfaces.app.heads import counted_keys
 from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.request import WritersRequest
-from headscope.views import ViewData
+from headscope.views import Sending, ViewData
 from headscope.views.prediction import build
+from headscope.views.score import build as build_score
 from headscope.views.score import writer
 from headscope.views.shared.state import check_heads, check_token
 from headscope.views.wire.container import Buffers, view_data
 
 if TYPE_CHECKING:
     from headscope.circuits import Attribution
+    from headscope.circuits.scores.result import Score
     from headscope.circuits.scores.writers import Writer
 
 COUNT = 5
@@ -148,13 +150,12 @@ def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None)
     return replace(kept, reading=reading)
 
 
-def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
-    """The strongest writers of a query and of a key, relative to the mean key if there are others.
+def scored(kept: KeptReading, request: WritersRequest) -> Score:
+    """A head's score of a query and a key, relative to the mean key if there are others.
 
     The tokens are the reading's; with two stacks the text is read again.
     """
     from headscope.circuits.logits.target import question_at
-    from headscope.circuits.scores.result import Score
     from headscope.circuits.scores.score import Read, score_of, tokens_of
     from headscope.circuits.unrolled import unrolled
 
@@ -179,7 +180,19 @@ def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
     key = int((listed if listed.any() else row).argmax()) if request.key is None else request.key
     alone = request.kind == "decoder" and query == 0
     found = score_of(scope, read, layer, head, query, key, None if alone else "mean")
-    assert isinstance(found, Score)
+    return cast("Score", found)
+
+
+def score_page(kept: KeptReading, request: WritersRequest) -> ViewData:
+    """The score view of these writers; the reading's layers stay with the app."""
+    data = build_score(scored(kept, request), reading=kept.reading, sending=Sending(only=()))
+    return ViewData({**data.header, "views": ["score"]}, data.buffers)
+
+
+def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
+    """The strongest writers of a query and of a key."""
+    found = scored(kept, request)
+    query, key = found.query, found.key
     whole = found.value - found.positional_bias
 
     def strongest(every: Sequence[Writer], parts: Any, tokens: Sequence[str], at: int) -> list[Any]:
@@ -195,7 +208,7 @@ def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
     parts = found.parts
     return {
         "key": key,
-        "weight": float(row[key]),
+        "weight": found.weight,
         "value": found.value,
         "asks": strongest(found.query_writers, parts.sum(1), found.query_tokens, query),
         "offers": strongest(found.key_writers, parts.sum(0), found.key_tokens, key),

@@ -145,7 +145,7 @@ class NearestRequest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class WritersRequest(NearestRequest, kw_only=True, frozen=True):
-    """POST /api/writers: the writers of a head's query and of a key."""
+    """POST /api/writers and /api/score: the writers of a head's query and of a key."""
 
     key: Whole | None = None
     """null: the key that the query looks at most, special tokens and a decoder's first left out."""

@@ -68,6 +68,7 @@ def _posted_routes(session: Session) -> list[Route]:
         ("compare", asked.CompareRequest, session.compare, _json),
         ("attribute", asked.AttributeRequest, session.attribute, _container),
         ("writers", asked.WritersRequest, session.writers, _json),
+        ("score", asked.WritersRequest, session.score, _container),
         ("mask", asked.MaskRequest, session.mask, _json),
         ("weigh", asked.WeighRequest, session.weigh, _container),
         ("atlas/nearest", asked.NearestRequest, session.nearest, _json),

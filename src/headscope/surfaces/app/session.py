@@ -29,6 +29,7 @@ from headscope.surfaces.app.predictions import (
     importance,
     masked,
     predictions,
+    score_page,
     weighed,
     writers,
 )
@@ -224,6 +225,11 @@ class Session:
         kept = self.readings.get(request.id)
         with self.models.lock(kept.model):
             return writers(kept, request)
+
+    def score(self, request: WritersRequest) -> ViewData:
+        kept = self.readings.get(request.id)
+        with self.models.lock(kept.model):
+            return score_page(kept, request)
 
     def mask(self, request: MaskRequest) -> dict[str, str | None]:
         return masked(self.readings.get(request.id), request.token)

@@ -59,7 +59,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <section data-panel="why" class={stale ? "stale" : ""} inert={stale}>
         <h3>Why</h3>
         <Why facts={reply} instrument={instrument} session={session} />
-        {!engine && <Writers session={session} instrument={instrument} />}
+        <Writers session={session} instrument={instrument} />
       </section>
       <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />

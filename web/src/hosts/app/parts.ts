@@ -15,6 +15,6 @@ export { openText } from "./atlas";
 export { tourOf } from "../../state/tour";
 export { keepTour, linkOf, tourText } from "./saved";
 export { useAnswer } from "./server/answer";
-export { engine, getBytes, postFile, postJson } from "./server/api";
+export { engine, getBytes, postBytes, postFile, postJson } from "./server/api";
 export { allOn, anotherText } from "./placed";
 export { Terms } from "./terms";

@@ -1,10 +1,10 @@
 /** The writers of the head's query and of its key; a click follows a writer, with a trail back. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Instrument } from "../../../instrument/instrument";
 import type { WriterFacts, WritersReply } from "../../../protocol/app";
 import type { State } from "../../../protocol/types";
-import { postJson, Terms, useAnswer, valueText, visible, weightText } from "../parts";
+import { engine, mountInto, openContainer, postBytes, postJson, sentenceOf, takeIn, Terms, useAnswer, valueText, visible, weightText } from "../parts";
 import type { Session } from "../session";
 
 type At = Pick<State, "kind" | "layer" | "head" | "query" | "key" | "view">;
@@ -16,9 +16,11 @@ export function Writers({ session, instrument }: { session: Session; instrument:
   const { id } = session.reading!;
   const [trail, setTrail] = useState<{ before: At[]; at: At | null }>({ before: [], at: null });
   const [wanted, setWanted] = useState(false);
+  const [whole, setWhole] = useState(false);
   const question = !wanted || query === null ? null : `${id} ${kind} ${layer} ${head} ${query} ${key}`;
   const answer = useAnswer(question, (signal) => postJson<WritersReply>("api/writers", { id, kind, layer, head, query, key }, signal), 200);
   if (session.senses) return null;
+  if (engine) return <p class="quiet">Which earlier heads and words led a token there? hs.score_view writes a page that says so.</p>;
   const here = placeOf(instrument.state);
   // Another way to another head ends the trail.
   const before = trail.at && same(trail.at, here) ? trail.before : [];
@@ -53,9 +55,53 @@ export function Writers({ session, instrument }: { session: Session; instrument:
           <Side title={`writers of the query “${visible(tokens.query.text[query!] ?? "")}”`} writers={reply.asks} follow={(writer) => follow(writer, query!)} />
           <Side title={`writers of the key “${visible(tokens.key.text[reply.key] ?? "")}”`} writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
           <p class="quiet"><Terms session={session}>{`Shares of q·k beyond the mean key (${valueText(reply.value)}), norms held.`}</Terms></p>
+          <button class="button" data-control="all-writers" onClick={() => setWhole(true)}>all writers</button>
+          {whole && <Whole asked={{ id, kind, layer, head, query, key: reply.key }} theme={session.theme} close={() => setWhole(false)} follow={(at) => go({ ...at, key: null }, [...before, here])} />}
         </>
       )}
     </div>
+  );
+}
+
+/** Views that the first screen does without; a name in a variable is left to the browser by the bundler. */
+const views = "/static/headscope-score.js";
+
+/** The score view over the app: writers of the query × writers of the key. A click on a head follows it. */
+function Whole({ asked, theme, close, follow }: { asked: Record<string, unknown>; theme: State["theme"]; close: () => void; follow: (at: At) => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const holder = useRef<HTMLDivElement>(null);
+  const [message, setMessage] = useState("asking who wrote it…");
+  useLayoutEffect(() => {
+    dialog.current!.showModal();
+    const showing = new AbortController();
+    let stop = () => undefined as void;
+    const show = async () => {
+      const [bytes] = await Promise.all([postBytes("api/score", asked, showing.signal), import(views) as Promise<unknown>]);
+      if (showing.signal.aborted || !holder.current) return;
+      const source = openContainer(bytes);
+      takeIn();
+      source.header.state = { ...source.header.state, theme };
+      const onState = (state: State) => {
+        if (state.view === "score") return;
+        close();
+        follow(placeOf(state));
+      };
+      const { instrument } = mountInto(holder.current, source, { onState }, true);
+      stop = () => instrument.unmount();
+      setMessage("");
+    };
+    show().catch((error: unknown) => showing.signal.aborted || setMessage(sentenceOf(error)));
+    return () => {
+      showing.abort();
+      stop();
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} class="dialog" style={{ width: "min(940px, 94vw)", padding: "10px" }} aria-label="Writers of this score" onClose={close}>
+      <button class="button" data-control="close-writers" onClick={close}>close</button>
+      {message && <p class="message" role="status">{message}</p>}
+      <div ref={holder} />
+    </dialog>
   );
 }
 
