@@ -72,15 +72,16 @@ def _of_heads(found: Behaviours, every: Sequence[tuple[int, int]]) -> list[list[
         if len(named) < FREQUENT:
             named.append(str(row.name))
     by_head: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for row in found.found.itertuples():
-        by_head.setdefault((row.layer, row.head), []).append(  # pyright: ignore
+    rows: Any = found.found
+    for row in rows.itertuples():
+        by_head.setdefault((row.layer, row.head), []).append(
             {
-                "share": round(float(row.share), 4),  # pyright: ignore
+                "share": round(float(row.share), 4),
                 "label": _title(str(row.label)),
                 "score": _number(row.score),
                 "lift": _number(row.lift),
                 "weight": _number(row.weight),
-                "keys": frequent.get((row.layer, row.head, row.behaviour), []),  # pyright: ignore
+                "keys": frequent.get((row.layer, row.head, row.behaviour), []),
             }
         )
     return [by_head.get(at, []) for at in every]
