@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +11,7 @@ from headscope.circuits.drawn import LINKS, DrawnGraph, drawn
 from headscope.circuits.followed import Traced
 from headscope.circuits.graph.result import Edges
 from headscope.errors import BadInput
+from headscope.json_text import parse_json
 from headscope.reading import Reading
 from headscope.views.shared.labels import Label
 from headscope.views.shared.state import checked
@@ -74,7 +74,7 @@ def _json(source: Any) -> Mapping[str, Any]:
     if not isinstance(source, str | Path):
         raise BadInput("The graph view shows a trace or a circuit; see hs.circuits.trace.")
     try:
-        found = json.loads(Path(source).read_text(encoding="utf-8"))
+        found = parse_json(Path(source).read_bytes())
     except (OSError, ValueError) as error:
         raise BadInput(f"{source} cannot be read as the JSON of a trace or circuit.") from error
     return found if isinstance(found, dict) else {}

@@ -721,7 +721,7 @@ export interface NearestRequest {
   query: number;
 }
 
-/** POST /api/writers: the writers of a head's query and of a key. */
+/** POST /api/writers and /api/score: the writers of a head's query and of a key. */
 export interface WritersRequest extends NearestRequest {
   /** null: the key that the query looks at most, special tokens and a decoder's first left out. */
   key?: number | null;
