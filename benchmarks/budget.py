@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
     parser.add_argument("corpus", nargs="?", default="sample")
-    parser.add_argument("-o", "--output", type=Path, default=Path("budget.parquet"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("build/budget.parquet"))
     parser.add_argument("--window", type=int, default=28)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--texts", type=int, default=16)
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--tolerance", type=float, default=0.05)
     given = parser.parse_args()
+    given.output.parent.mkdir(parents=True, exist_ok=True)
     if given.output.is_file():
         found = hs.open(given.output)
     else:

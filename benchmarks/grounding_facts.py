@@ -1,6 +1,6 @@
 """How often each way of grounding is right, on invented facts that a real model answers.
 
-    python benchmarks/grounding_facts.py [MODEL] --records FILE.jsonl [--plain 100] [--hard 20]
+    python benchmarks/grounding_facts.py [MODEL] [--records FILE.jsonl] [--plain 100] [--hard 20]
 
 A question is kept if the model answers it right with its documents and wrong without them. For
 each kept one: does the true document come first by every method, how does each method rank all
@@ -225,12 +225,13 @@ def _interval(values: Sequence[float]) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
-    options.add_argument("--records", type=Path, default=Path("grounding-facts.jsonl"))
+    options.add_argument("--records", type=Path, default=Path("build/grounding-facts.jsonl"))
     options.add_argument("--plain", type=int, default=100)
     options.add_argument("--hard", type=int, default=20)
     options.add_argument("--seconds", type=float, default=float("inf"), help="then stop")
     options.add_argument("--table", action="store_true", help="only print what is recorded")
     given = options.parse_args()
+    given.records.parent.mkdir(parents=True, exist_ok=True)
     if not given.table:
         scope = hs.load(given.model or smollm2())
         wanted: dict[Hard, int] = dict.fromkeys(KINDS[1:], given.hard)

@@ -77,13 +77,14 @@ def table(found: dict[str, Any]) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
-    options.add_argument("-o", "--output", type=Path, default=Path("monitors.json"))
+    options.add_argument("-o", "--output", type=Path, default=Path("build/monitors.json"))
     options.add_argument("--documents", type=int, default=24)
     options.add_argument("--shuffles", type=int, default=12)
     given = options.parse_args()
     scope = hs.load(given.model or smollm2())
     texts = documents(given.documents)
     found = {name: measured(scope, make(texts), given.shuffles) for name, make in BUILDERS.items()}
+    given.output.parent.mkdir(parents=True, exist_ok=True)
     given.output.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(table(found))
 
