@@ -36,7 +36,7 @@ from headscope.views import discover
 SIZES = {"desk": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}
 THEMES = ("light", "dark")
 FOLDER = ROOT / "docs" / "images" / "views"
-OF_ANSWERS = {"grounding", "score"}  # drawn of a result, not of a text
+OF_ANSWERS = {"grounding", "graph", "score"}  # drawn of a result, not of a text
 INDEX = ROOT / "docs" / "gallery" / "every-view.md"
 TALL, GAP, QUALITY = 270, 8, 58  # of a picture on a sheet: pixels; of the sheet: WebP's quality
 OPEN = """async (host, view) => { host.headscope.set({view}); await host.headscope.painted(); }"""
