@@ -26,7 +26,7 @@ class HeadscopeWarning(UserWarning):
 
 
 class FewUnits(HeadscopeWarning):
-    """Too few examples, texts or pairs for an interval or a p-value; both are NaN."""
+    """Too few examples for an interval or a p-value, which are NaN, or for a row of their own."""
 
 
 class PaddingShows(UserWarning):

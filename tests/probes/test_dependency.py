@@ -13,9 +13,10 @@ import torch
 import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.errors import BadInput
+from headscope.errors import BadInput, FewUnits
 from headscope.probes.dependency.heads import case_table
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally, predictions
+from headscope.probes.drawings import best_heads, case_lines
 from headscope.probes.passes import run_pass
 from tests.probes.conftest import CAT, DOG, SENTENCES, sentence
 
@@ -271,7 +272,8 @@ def test_every_case_says_what_its_head_chose(tiny_bert):
 
 def test_head_and_offset_are_compared_case_by_case(tiny_bert):
     many = SENTENCES * 4
-    found = hs.probe.dependency(tiny_bert, many, many, minimum=5)
+    with pytest.warns(FewUnits, match=r"fewer than 5 cases have no row: .*obj \(4\)"):
+        found = hs.probe.dependency(tiny_bert, many, many, minimum=5)
     row = found.summary.set_index("relation").loc["nsubj"]
     own = found.cases[found.cases["relation"] == "nsubj"]  # one subject a sentence: 12 units
     gained = own["right"].to_numpy(float) - own["baseline_right"].to_numpy(float)
@@ -295,3 +297,36 @@ def test_a_stopped_run_keeps_its_cases(tiny_bert, tmp_path):
     opened = type(whole).load(tmp_path / "found.parquet")
     pd.testing.assert_frame_equal(opened.cases, whole.cases)
     assert opened.hidden == whole.hidden
+
+
+def _gold_arcs(figure):
+    """The dashed arcs, as words: where each begins and where it ends."""
+    (drawn,) = [one for one in figure.axes[0].collections if one.get_gid() == "gold"]
+    return [tuple(int(y) for _, y in arc) for arc in drawn.get_segments()]
+
+
+def test_a_drawn_case_has_its_gold_arc_and_says_what_the_head_chose(tiny_bert):
+    found = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    ways = found.summary.set_index("relation")["direction"]
+    for number, case in enumerate(found.cases.itertuples()):
+        figure = case_lines(tiny_bert, found, number)
+        arc = (case.dependent_at, case.governor_at)
+        down = ways[case.relation] == "dep→head"
+        assert _gold_arcs(figure) == [arc if down else arc[::-1]]
+        said = figure.texts[0].get_text()
+        assert said.endswith("right" if case.right else f"wrong, it chose {case.choice}")
+    with pytest.raises(BadInput, match="no case 9999"):
+        case_lines(tiny_bert, found, 9999)
+    with pytest.warns(FewUnits, match="have no row"):
+        few = hs.probe.dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=5)
+    missing = int(np.flatnonzero(few.cases["relation"] == "obj")[0])
+    with pytest.raises(BadInput, match="'obj' has no row"):
+        case_lines(tiny_bert, few, missing)
+
+
+def test_the_best_heads_are_drawn_with_every_arc_of_their_relation(tiny_bert):
+    found = hs.probe.dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    drawn = dict(best_heads(tiny_bert, found, [DOG]))
+    assert len(drawn) > 2
+    for relation, figure in drawn.items():
+        assert len(_gold_arcs(figure)) == DOG.relations.count(relation)

@@ -54,7 +54,7 @@ def test_dependency_writes_the_table_all_heads_and_a_map(run, tmp_path):
 
 
 def test_relations_with_too_few_cases_are_named(run):
-    assert "Relations with too few cases for a row:" in run("dependency", "sample").stderr
+    assert "Relations with fewer than 100 cases have no row: " in run("dependency", "sample").stderr
 
 
 def test_training_data_adds_the_probes_over_all_heads(run, tmp_path):

@@ -34,6 +34,7 @@ def head_lines(
     square_root: bool = False,
     horizontal: bool = False,
     right_to_left: bool = False,
+    gold: Sequence[tuple[int, int]] = (),  # arcs of an annotation: query, key
 ) -> Figure:
     """Opacity and width grow with the weight; a selected token gets each head's weight as a bar."""
     colours = [head_colours(of_heads)[head] for head in heads]
@@ -46,11 +47,14 @@ def head_lines(
             else down(query, key, bars, bars_left=in_hand == "key", mirrored=right_to_left)
         )
         _lines(sides, lines, colours, square_root)
+        if gold:
+            _gold(sides, gold)
         if in_hand is not None:
             _mark(sides, pinned)
             row = weights[:, pinned[0]] if in_hand == "query" else weights[:, :, pinned[1]]
             _bars(sides, row, colours)
         legend = [(f"head {head}", colour) for head, colour in zip(heads, colours, strict=True)]
+        legend += [("gold arc, dashed", of_shade(INK))] if gold else []
         scale = "opacity is √weight" if square_root else "opacity is the weight"
         below = 0.30 if horizontal else 0.12
         step = 1 if horizontal else label_step(max(len(query), len(key)))
@@ -70,6 +74,14 @@ def _lines(sides: Sides, lines: Lines, colours: Sequence[str], square_root: bool
     widths = (0.5 + 1.6 * strength).tolist()
     sides.axes.add_collection(
         LineCollection(ends.tolist(), colors=rgba.tolist(), linewidths=widths, capstyle="butt")
+    )
+
+
+def _gold(sides: Sides, arcs: Sequence[tuple[int, int]]) -> None:
+    ends = [[sides.query[query].tolist(), sides.key[key].tolist()] for query, key in arcs]
+    dashes = (0, (3, 2))
+    sides.axes.add_collection(
+        LineCollection(ends, colors=of_shade(INK), linewidths=1.1, linestyles=[dashes], gid="gold")
     )
 
 

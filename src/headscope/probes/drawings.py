@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from headscope.errors import BadInput
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
 from headscope.figures.head_lines import head_lines
 from headscope.figures.lines import choose
 from headscope.figures.tokens import TokenLine
+from headscope.probes.dependency.tally import DIRECTIONS
 
 if TYPE_CHECKING:
     from headscope.corpus.relations.examples import Relation
@@ -81,20 +83,21 @@ def sentence_lines(
     head: int,
     *,
     title: str,
+    gold: Sequence[tuple[int, int]] = (),
 ) -> Figure:
     """One head's attention between the words of a sentence, as in Clark et al.'s Fig. 5.
 
     The weight on special tokens is removed and rows are scaled to sum to one, so that attention to
-    words is visible.
+    words is visible. `gold` are arcs to draw dashed: the words that should attend and be attended.
     """
     reading = scope.read(list(sentence.words)).words()
-    return reading_lines(reading, layer, head, title=title, words_only=True)
+    return reading_lines(reading, layer, head, title=title, words_only=True, gold=gold)
 
 
 def best_heads(
     scope: Scope, result: DependencyResult, sentences: Iterable[Sentence], count: int = 8
 ) -> Iterator[tuple[str, Figure]]:
-    """The heads most above their baseline, each in a short sentence that has its relation."""
+    """The heads most above their baseline, each in a short sentence, with the relation's arcs."""
     scored = result.summary.loc[result.summary["relation"] != "all"]
     chosen: Any = scored.sort_values("above_baseline", ascending=False).head(count)
     for row in chosen.itertuples():
@@ -103,7 +106,38 @@ def best_heads(
         if sentence is not None:
             title = f"{row.relation}, {row.direction}, {row.accuracy:.0%} right"
             layer, head = int(row.layer), int(row.head)
-            yield row.relation, sentence_lines(scope, sentence, layer, head, title=title)
+            gold = [
+                _arc(row.direction, word, governor)
+                for word, governor in enumerate(sentence.heads)
+                if sentence.relations[word] == row.relation
+            ]
+            drawn = sentence_lines(scope, sentence, layer, head, title=title, gold=gold)
+            yield row.relation, drawn
+
+
+def case_lines(scope: Scope, result: DependencyResult, case: int) -> Figure:
+    """A row of `result.cases`: the attention that decided it, and the gold arc, dashed."""
+    if not 0 <= case < len(result.cases):
+        raise BadInput(f"There are cases 0 to {len(result.cases) - 1}, and no case {case}.")
+    of: Any = result.cases.iloc[case]
+    summary: Any = result.summary
+    best = summary[summary["relation"] == of["relation"]]
+    if best.empty:
+        raise BadInput(f"{of['relation']!r} has no row in the summary; lower the minimum.")
+    best = best.iloc[0]
+    verdict = "right" if of["right"] else f"wrong, it chose {of['choice']}"
+    title = f"{of['relation']}: {of['dependent']} → {of['governor']}, {verdict}"
+    reading = scope.read(of["text"].split(" ")).words()
+    return reading_lines(
+        reading, int(best["layer"]), int(best["head"]), title=title, words_only=True,
+        gold=[_arc(best["direction"], int(of["dependent_at"]), int(of["governor_at"]))],
+        selected="query" if best["direction"] == DIRECTIONS[0] else "key",
+    )  # fmt: skip
+
+
+def _arc(direction: str, dependent: int, governor: int) -> tuple[int, int]:
+    """The arc as query and key of a head that reads it in this direction."""
+    return (dependent, governor) if direction == DIRECTIONS[0] else (governor, dependent)
 
 
 def relation_lines(scope: Scope, relation: Relation, layer: int, head: int) -> Figure:
@@ -115,7 +149,14 @@ def relation_lines(scope: Scope, relation: Relation, layer: int, head: int) -> F
 
 
 def reading_lines(
-    reading: Reading, layer: int, head: int, *, title: str, words_only: bool = False
+    reading: Reading,
+    layer: int,
+    head: int,
+    *,
+    title: str,
+    words_only: bool = False,
+    gold: Sequence[tuple[int, int]] = (),  # query and key, as word numbers
+    selected: Literal["query", "key"] | None = None,  # only the lines of this end of the gold arc
 ) -> Figure:
     """One head of a reading; with `words_only` special tokens are removed."""
     tokens = reading.part().query
@@ -135,7 +176,11 @@ def reading_lines(
     if words_only:
         caption += f"; {share:.0%} of the weight is on words, scaled up to one"
     heads = reading.part().layer(layer).shape[0]
+    at = {int(word): place for place, word in enumerate(tokens.word_ids[keep])}
+    arcs = [(at[query], at[key]) for query, key in gold if query in at and key in at]
+    query = arcs[0][0] if arcs and selected == "query" else None
+    key = arcs[0][1] if arcs and selected == "key" else None
     return head_lines(
         shown[None], line, line, heads=[head], of_heads=heads, title=title, caption=caption,
-        lines=choose(shown[None]),
+        lines=choose(shown[None], query=query, key=key), pinned=(query, key), gold=arcs,
     )  # fmt: skip

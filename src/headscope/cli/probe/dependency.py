@@ -105,10 +105,6 @@ def dependency(
 
 def _summary(found: DependencyResult) -> None:
     show_table(found.summary, SHOWN)
-    if found.hidden:
-        listed = ", ".join(f"{name} ({count})" for name, count in found.hidden.items())
-        err.print(f"Relations with too few cases for a row: {listed}; --minimum sets how many.",
-                  highlight=False)  # fmt: skip
     say_faults(found.faults)
     if found.dropped_words:
         err.print(f"{found.dropped_words} words (or their governors) have no token here.")

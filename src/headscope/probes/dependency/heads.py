@@ -6,6 +6,7 @@ scored on another, so that the best of many is not flattered by the choice.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from headscope.checked import checked
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.errors import BadInput
+from headscope.errors import BadInput, FewUnits
 from headscope.probes.cases import Cases, against_baseline
 from headscope.probes.data import Data, Trees, trees
 from headscope.probes.dependency.gold import Possessive
@@ -122,7 +123,7 @@ def dependency(
     max_tokens
         Longer sentences are left out.
     minimum
-        The number of cases a relation needs.
+        The number of cases a relation needs for a row; a warning names the others.
     seed
         Of everything drawn at random.
     bad_data
@@ -295,6 +296,14 @@ def _table(
         )
     if not found:
         raise BadInput(f"No relation has {minimum} cases; lower the minimum or give more data.")
+    if hidden:
+        listed = ", ".join(f"{name} ({count})" for name, count in hidden.items())
+        warnings.warn(
+            f"Relations with fewer than {minimum} cases have no row: {listed}. Lower the minimum "
+            "to see them.",
+            FewUnits,
+            stacklevel=3,
+        )
     found.sort(key=lambda row: -cast(int, row["cases"]))  # "all" has the most
     table = pd.DataFrame(found)
     table["above_baseline"] = table["accuracy"] - table["baseline"]
