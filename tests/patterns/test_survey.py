@@ -100,3 +100,16 @@ def test_the_bundled_labels_are_the_bundled_models(request) -> None:
     here = hs.quick_labels(reading)
     same = here[(here["layer"] == best["layer"]) & (here["head"] == best["head"])]
     assert best["pattern"] in set(same["pattern"])
+
+
+def test_induction_needs_no_corpus(tiny_llama, tiny_bert, tmp_path: Path) -> None:
+    found = hs.patterns(tiny_llama, output=tmp_path / "found.csv")
+    assert set(found.measures) == {"induction", "duplicate_token"}
+    among = hs.patterns(tiny_llama, ["the cat sat on the mat ."] * 3, progress=False)
+    for name in found.measures:  # the same random tokens as beside a corpus
+        np.testing.assert_allclose(found.map(name), among.map(name), atol=1e-6)
+    assert len(pd.read_csv(tmp_path / "found.csv")) == len(found.table)
+    with pytest.raises(BadInput, match="limit= need a corpus"):
+        hs.patterns(tiny_llama, limit=3)
+    with pytest.raises(BadInput, match="continues text; give a corpus"):
+        hs.patterns(tiny_bert)

@@ -21,9 +21,11 @@ from headscope.patterns.as_statistics import pattern_measures
 from headscope.patterns.leave_two_out import predictive as guess_words
 from headscope.patterns.pattern import patterns
 from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.statistics.features.repeats import SEQUENCES
+from headscope.surveys.measure import Measurer
 from headscope.surveys.options import Options
-from headscope.surveys.run import survey
-from headscope.surveys.table import account
+from headscope.surveys.run import need_text, survey, survey_reducers
+from headscope.surveys.table import account, survey_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +57,14 @@ def pattern_scores(
     `cut` is "pairs" or "documents" (by default what suits the model); `predictive` is the number of
     texts in which masked words are also predicted; `reading` are a survey's options for reading the
     corpus (field, layout, bad_data, seed). With an `output` the table is written there, and a
-    stopped run resumes.
+    stopped run resumes. Without a corpus only patterns on repeated random tokens are scored.
     """
     import pandas as pd
 
+    if corpus is None:
+        if cut or predictive or max_tokens or limit:
+            raise BadInput("segments=, predictive=, max_tokens= and limit= need a corpus.")
+        return _on_random_tokens(scope, reading.get("seed", 0), output)
     corpus = _rereadable(corpus, reading)
     identity = _identity(
         scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading]
@@ -86,6 +92,30 @@ def pattern_scores(
         found.attrs["account"] = json.loads(table["account"].iloc[0])
         if output is not None:
             write_table(found, output)
+    return found
+
+
+def _on_random_tokens(scope: Scope, seed: int, output: str | Path | None) -> pd.DataFrame:
+    """The patterns that copy, such as induction: their tokens are drawn, so no corpus is read."""
+    need_scope(scope)
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    need_text(scope, None)
+    measured = [one for one in pattern_measures(scope) if one.source == "repeats"]
+    if not measured:
+        raise BadInput(
+            f"No pattern of {scope.name} is measured on random tokens, which takes a model that "
+            "continues text; give a corpus."
+        )
+    reducers = survey_reducers(measured, Options.named({"seed": seed}))
+    found = evidence.table(
+        survey_of(Measurer(scope, reducers, seed).repeats(), {}).table, patterns()
+    )
+    found.attrs["segments"] = SEQUENCES
+    found.attrs["account"] = [f"No corpus was read, but {SEQUENCES} texts of random tokens."]
+    if output is not None:
+        write_table(found, output)
     return found
 
 

@@ -46,7 +46,7 @@ class Patterns(HeadResult):
 
 def patterns(
     scope: Scope,
-    corpus: Any,
+    corpus: Any = None,
     *,
     segments: Segmentation | None = None,
     predictive: int = 0,
@@ -67,7 +67,8 @@ def patterns(
     scope
         The model, as `hs.load` opens it.
     corpus
-        What `hs.survey` takes.
+        What `hs.survey` takes. Without one only induction and duplicate tokens are scored, on
+        repeated random tokens.
     segments
         "pairs" or "documents"; by default what suits the model.
     predictive
