@@ -174,3 +174,19 @@ def test_a_table_is_read_by_its_columns_and_not_by_its_lines(tmp_path):
     alone.write_text("label,words\n1,the cat sat\n")
     with pytest.raises(BadInput, match="no text column"):
         text_pairs(alone, None)
+
+
+def test_a_comparison_says_which_split_it_read(before, tmp_path):
+    folder = tmp_path / "SST-2"
+    folder.mkdir()
+    lines = {"train": TEXTS[:1] * 3, "dev": TEXTS[:2]}
+    for split, texts in lines.items():
+        rows = "".join(f"{text}\t1\n" for text in texts)
+        (folder / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")
+    found = hs.compare(before, before, folder, statistics=[], labels=False, progress=False)
+    assert (found.split, found.texts) == ("dev", 2)
+    assert "on 2 texts, dev split" in repr(found)
+    found.save(tmp_path / "found.parquet")
+    assert type(found).load(tmp_path / "found.parquet").split == "dev"
+    plain = hs.compare(before, before, TEXTS, statistics=[], labels=False, progress=False)
+    assert plain.split is None and "split" not in repr(plain)

@@ -27,7 +27,7 @@ def compare(
     output: Annotated[Path, options.output("The table: .csv or .parquet")],
     corpus: Annotated[
         str | None,
-        options.corpus(" A GLUE folder is read as its sentences. Two atlases need none."),
+        options.corpus(" Of a GLUE folder, the dev split is read. Two atlases need none."),
     ] = None,
     padded: Annotated[
         bool, typer.Option("--padded", help="Compare whole padded maps, as the paper's code does.")
@@ -72,6 +72,7 @@ def compare(
     )  # fmt: skip
     if map_file is not None:
         draw(found.plot(), map_file)
+    out.print(found.title, markup=False, highlight=False, soft_wrap=True)
     layers = found.by_layer()
     for row in layers.itertuples(index=False):
         out.print(

@@ -23,7 +23,7 @@ from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
 from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
-from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
+from headscope.finetuning.texts import MAX_TOKENS, Texts, split_read, text_pairs
 from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
@@ -52,10 +52,12 @@ class Comparison(HeadResult):
     texts: int
     heads: Any  # data frame: layer, head, cosine, divergence, label_before, label_after, relabelled
     statistics: Any  # data frame: layer, head, statistic, before, after, change
+    split: str | None = None  # the split of the corpus that was read, where it has several
 
     @property
     def title(self) -> str:
-        return f"{self.before} and {self.after}"
+        read = f", {self.split} split" if self.split else ""
+        return f"{self.before} and {self.after} on {self.texts:,} texts{read}"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -134,7 +136,7 @@ def compare(
     a, b
         Two models, as `hs.load` opens them, or two atlases.
     corpus
-        A path, texts, pairs of texts, or a task.
+        A path, texts, pairs of texts, or a task. A GLUE folder is read as its dev split.
     statistics
         Names of statistics; the standard ones if left out, and none for [].
     labels
@@ -202,7 +204,7 @@ def compare(
         moved, named = _measured(surveys, (a, b), chosen, labels, kind)
         if named is not None:
             table = _with_labels(table, named)
-        found = Comparison(a.name, b.name, kind, len(texts), table, moved)
+        found = Comparison(a.name, b.name, kind, len(texts), table, moved, split_read(corpus))
         if output is not None:
             found.save(output)
     return found

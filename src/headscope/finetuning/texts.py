@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.text.tokenise import Batch, Text
 
+SPLIT = "dev"  # of a GLUE folder
 Texts = list[tuple[str, str | None]]
 BATCH = 16
 MAX_TOKENS = 128
@@ -29,7 +30,7 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
     if isinstance(corpus, (str, Path)):
         path = Path(corpus)
         if is_glue(path):
-            corpus = read_glue(path)
+            corpus = read_glue(path, SPLIT)
         elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would include their labels
             corpus = table_texts(path)
     if isinstance(corpus, Task):
@@ -47,6 +48,11 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
     if not found:
         raise BadInput("The corpus holds no text to compare the models on.")
     return found
+
+
+def split_read(corpus: Any) -> str | None:
+    """The name of the split that is read, where a corpus has several."""
+    return SPLIT if isinstance(corpus, (str, Path)) and is_glue(Path(corpus)) else None
 
 
 def in_order(texts: Texts) -> Texts:
