@@ -225,7 +225,7 @@ def test_the_parts_of_smollm2_sum_to_its_logit(smollm2) -> None:
     difference = float(logits[mary] - logits[john])
     assert found.value == pytest.approx(difference, rel=1e-4)
     assert found.total == pytest.approx(difference, rel=1e-4)
-    assert found.likeliest[0][0] == "Mary"
+    assert found.likeliest[0][0] == "␣Mary"
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.text.spelling import joined, readable, spells_bytes
+from headscope.text.spelling import joined, listed, readable, spells_bytes, unlisted
 from headscope.text.tokenise import tokenise
 from tests.text.tokenizers import TOKENIZERS, byte_level
 
@@ -36,6 +36,21 @@ def test_vocabularies_of_bytes_are_known() -> None:
     assert readable("¦", of_bytes=True) == "\\xa6"
     assert readable("¦", of_bytes=False) == "¦"
     assert readable("Ġakkademja", of_bytes=False) == "Ġakkademja", "a letter of Maltese"
+
+
+def test_a_listed_word_shows_the_space_before_it() -> None:
+    tokenizer = byte_level()
+    ids = tokenizer("the store", add_special_tokens=False)["input_ids"]
+    both = [tokenizer.convert_tokens_to_ids(token) for token in ("t", "Ġt", "Ġ", "Ċ")]
+    assert listed(tokenizer, both) == ("t", "␣t", "␣", "⏎")
+    assert [unlisted(one) for one in listed(tokenizer, both)] == ["t", " t", "␣", "⏎"]
+    shown = listed(tokenizer, ids)
+    assert "".join(map(unlisted, shown)) == "the store"
+    pieces = TOKENIZERS["sentence pieces"]()
+    spaced = listed(pieces, pieces("the store", add_special_tokens=False)["input_ids"])
+    assert [unlisted(one)[0] for one in spaced if one[0] == "␣"] == [" ", " "]
+    plain = TOKENIZERS["word pieces"]()
+    assert listed(plain, plain("the cat", add_special_tokens=False)["input_ids"]) == ("the", "cat")
 
 
 def test_punctuation_in_bytes_is_punctuation() -> None:

@@ -27,7 +27,13 @@ from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.request import MOST_CHARACTERS, MediaReadRequest, ReadRequest
 from headscope.surfaces.app.session import Session
 from headscope.surfaces.tour import read_tour
-from headscope.text.spelling import labels_of, spelling_of, spells_bytes, stored_classes
+from headscope.text.spelling import (
+    labels_of,
+    listed,
+    spelling_of,
+    spells_bytes,
+    stored_classes,
+)
 from headscope.text.tokens import STOPS
 from headscope.views.shared.labels import as_labels
 
@@ -128,9 +134,15 @@ def vocabulary(tokenizer: Any) -> dict[str, Any]:
     ids = list(range(len(tokenizer)))
     spelled = spelling_of(tokenizer, ids)
     labels = labels_of(tokenizer, spelled)
+    spaced = "".join(
+        str(int(shown != label))
+        for shown, label in zip(listed(tokenizer, ids), labels, strict=True)
+    )
     both = zip(labels, spelled, strict=True)
     return {
         "labels": list(labels),
+        # a digit a token: whether lists show the space before it; empty if they never do
+        "spaced": spaced if "1" in spaced else "",
         "classes": stored_classes(tokenizer, ids, labels),
         "spells": "bytes" if spells_bytes(tokenizer) else "pieces",
         "stops": [at for at, (of, token) in enumerate(both) if of in STOPS and token.endswith(of)],

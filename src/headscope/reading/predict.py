@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.models.loading_report import check_output_layer
-from headscope.text.spelling import labels_of, spelling_of
+from headscope.text.spelling import listed
 from headscope.text.tokenise import need_one_text
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Prediction(NamedTuple):
-    """A token and its probability."""
+    """A token and its probability; `␣` is the space before a word."""
 
     token: str
     probability: float
@@ -105,8 +105,7 @@ def likeliest(scope: Scope, probabilities: Tensor, n: int) -> list[Prediction]:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"n is the number of words to list, at least 1, not {n!r}.")
     top = torch.topk(probabilities, min(n, probabilities.numel()))
-    tokens = spelling_of(scope.tokenizer, top.indices.tolist())
+    labels = listed(scope.tokenizer, top.indices.tolist())
     return [
-        Prediction(label, float(value))
-        for label, value in zip(labels_of(scope.tokenizer, tokens), top.values, strict=True)
+        Prediction(label, float(value)) for label, value in zip(labels, top.values, strict=True)
     ]

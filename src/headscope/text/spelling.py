@@ -191,6 +191,23 @@ def labels_of(tokenizer: Any, spelled: Sequence[str]) -> tuple[str, ...]:
     return tuple(_readable(token, of_bytes) for token in spelled)
 
 
+def listed(tokenizer: Any, ids: list[int]) -> tuple[str, ...]:
+    """Labels of tokens out of any text, with the space before a word: `Mary` and `␣Mary`."""
+    spelled = spelling_of(tokenizer, ids)
+    marks = ("Ġ", "▁") if spells_bytes(tokenizer) else ("▁",)
+    return tuple(
+        f"{_SPACE}{label}"
+        if token.startswith(marks) and not label.startswith((*SPACES, "\\x20"))
+        else label
+        for token, label in zip(spelled, labels_of(tokenizer, spelled), strict=True)
+    )
+
+
+def unlisted(word: str) -> str:
+    """A word as text, from what `listed` shows."""
+    return f" {word[1:]}" if word.startswith(_SPACE) and len(word) > 1 else word
+
+
 def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
     tokens = tokenizer.convert_ids_to_tokens(ids)
     return [

@@ -59,7 +59,7 @@ export interface Known {
   inputs: string[];
   outputs: string[];
   max_tokens: number | null;
-  vocabulary: { labels: string[]; classes: number[]; spells: "bytes" | "pieces"; stops: number[] } | null;
+  vocabulary: { labels: string[]; spaced: string; classes: number[]; spells: "bytes" | "pieces"; stops: number[] } | null;
   pictures: PicturesKnown | null;
   /** Numbers of tokens with a role of their own. */
   unknown: number | null;

@@ -174,7 +174,7 @@ export class Server {
   }
 
   private likeliest(logits: Float32Array): Prediction[] {
-    return ranked(logits, (at) => this.known.names_of_classes?.[at] ?? this.reader.label(at));
+    return ranked(logits, (at) => this.known.names_of_classes?.[at] ?? this.reader.listed(at));
   }
 
   private written(id: string): Written {

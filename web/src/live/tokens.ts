@@ -34,6 +34,11 @@ export class Reader {
     return this.known.vocabulary!.labels[id] ?? String(id);
   }
 
+  /** A token out of any text, with the space before it: `Mary` and `␣Mary`. */
+  listed(id: number): string {
+    return (this.known.vocabulary!.spaced[id] === "1" ? "␣" : "") + this.label(id);
+  }
+
   /** All of a text's tokens, cut to the model's limit on request. */
   read(text: string, pair: string | null, truncate: boolean): Text {
     const first = this.sentence(text);

@@ -17,7 +17,7 @@ from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.predict import likeliest
-from headscope.text.spelling import labels_of, spelling_of
+from headscope.text.spelling import listed
 
 if TYPE_CHECKING:
     from headscope.circuits.linear_pass import Leaf, Trace
@@ -140,7 +140,6 @@ def _extremes(scope: Scope, added: Tensor, count: int) -> tuple[Tokenwise, Token
     up, down = torch.topk(added, count), torch.topk(-added, count)
 
     def named(ids: Tensor, values: Tensor) -> Tokenwise:
-        labels = labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids.tolist()))
-        return Tokenwise(tuple(labels), tuple(values.tolist()))
+        return Tokenwise(listed(scope.tokenizer, ids.tolist()), tuple(values.tolist()))
 
     return named(up.indices, up.values), named(down.indices, -down.values)

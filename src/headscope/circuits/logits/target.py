@@ -15,7 +15,7 @@ from headscope.arguments import is_whole, shown
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.inputs.decoder_text import encode_both
-from headscope.text.spelling import labels_of, spelling_of
+from headscope.text.spelling import labels_of, listed, spelling_of, unlisted
 from headscope.text.tokenise import need_one_text
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def token_id(scope: Scope, word: str | int) -> int:
     """The single token of a word: as spelled within a text, else as written, else as a piece."""
     if not isinstance(word, str):
         return operator.index(word)
+    word = unlisted(word)
     spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
     tried = [scope.tokenizer(one, add_special_tokens=False)["input_ids"] for one in spaced]
     for ids in tried:
@@ -189,7 +190,7 @@ def answer_labels(scope: Scope, asked: Question, ids: list[int]) -> tuple[str, .
     if asked.output_layer is None:
         names = classes_of(scope)
         return tuple(names.get(one, str(one)) for one in ids)
-    return tuple(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids)))
+    return listed(scope.tokenizer, ids)
 
 
 def logits_of(scope: Scope, output: Any, words: bool, at: Tensor | int | None) -> Tensor:

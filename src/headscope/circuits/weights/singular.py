@@ -19,7 +19,7 @@ from headscope.circuits.weights.matrices import head_weights, vocabulary
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.models.own_thread import only_here
-from headscope.text.spelling import labels_of, spelling_of
+from headscope.text.spelling import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def singular(
 
 def _tokens(scope: Scope, values: Tensor) -> tuple[str, ...]:
     ids = values.topk(min(TOKENS, len(values))).indices.tolist()
-    return tuple(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids)))
+    return listed(scope.tokenizer, ids)
 
 
 def _used(scope: Scope, text: str, layer: int, circuit: Circuit, found: Directions) -> Tensor:

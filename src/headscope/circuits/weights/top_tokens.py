@@ -12,7 +12,7 @@ from headscope.circuits.logits.target import token_id
 from headscope.circuits.weights.matrices import LayerWeights, head_weights, vocabulary
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
-from headscope.text.spelling import labels_of, spelling_of
+from headscope.text.spelling import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ def _strongest(
         best, positions = kept.values, positions[kept.indices]
 
     def named(ids: Tensor) -> list[str]:
-        return list(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids.tolist())))
+        return list(listed(scope.tokenizer, ids.tolist()))
 
     return pd.DataFrame(
         {names[0]: named(positions[:, 0]), names[1]: named(positions[:, 1]), "value": best.tolist()}
