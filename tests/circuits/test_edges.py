@@ -10,7 +10,7 @@ import torch
 
 import headscope as hs
 from headscope.circuits.graph.gradients import edge_scores
-from headscope.circuits.graph.nodes import StreamGraph
+from headscope.circuits.graph.nodes import Node, StreamGraph
 from headscope.circuits.graph.stream import STREAMED, EdgeRun, writes
 from headscope.circuits.patching.batch import batches
 from headscope.circuits.patching.donor import record
@@ -88,6 +88,69 @@ def test_for_a_small_change_scores_are_the_exact_effects(family):
     np.testing.assert_allclose(estimated, exact, atol=0.05 * largest)
 
 
+SENDER = (0, 1)
+
+
+def path_of(graph, through=None, receiver=None):
+    """The edges of a path: the sender as in the clean run, then MLPs alone up to one input of a
+    later head, and from that head on everything; without a receiver, up to the logits."""
+    writers, ends = graph.writers, receiver[0] if receiver else graph.layers
+    spoken = [writers.index(Node("head", *SENDER))]
+    spoken += [at for at, one in enumerate(writers) if one.part == "mlp" and one.layer < ends]
+    heard = [writers.index(Node("head", *receiver))] if receiver else []
+    heard += [
+        at for at, one in enumerate(writers)
+        if one.layer is not None and (one.layer > ends or (one.layer == ends and one.part == "mlp"))
+    ]  # fmt: skip
+    kept = np.zeros(graph.possible.shape, bool)
+    for row, reader in enumerate(graph.readers):
+        layer = graph.layers if reader.layer is None else reader.layer
+        hears = (ends, "logits") if receiver is None else (ends, through)
+        own = receiver is None or reader.group == receiver[1]
+        if layer == 0 and reader.through in "qkv" and reader.group == SENDER[1]:
+            kept[row] = True
+        elif layer < ends and reader.through == "mlp":
+            kept[row, spoken] = True
+        elif (layer, reader.through) == hears:
+            kept[row, spoken] = own
+        elif layer > ends or (layer == ends and reader.through == "mlp"):
+            kept[row, heard] = True
+    return torch.from_numpy(kept & graph.possible)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("GPT2LMHeadModel", {"n_layer": 3}),
+        ("LlamaForCausalLM", {"num_hidden_layers": 3, "num_key_value_heads": 4}),
+        ("GPTNeoXForCausalLM", {"num_hidden_layers": 3}),
+    ],
+)
+def test_edges_through_queries_keys_and_values_are_the_paths_of_path_patching(name, sizes):
+    """Two programs, one question: a path as a set of edges, and as heads patched in turn."""
+    scope = tiny_scope(name, **sizes)
+    found, batch, _, run = ready(scope)
+    with torch.no_grad():
+        base, clean = (
+            batch.read(scope.forward(one), clean=True)[:, 0]
+            for one in (batch.corrupted, batch.clean)
+        )
+    whole = (clean - base).sum()
+
+    def share(kept):
+        return float((batch.read(run(kept), clean=True)[:, 0] - base).sum() / whole)
+
+    asked = {"answers": ANSWERS, "sender": SENDER}
+    for through in ("q", "k", "v"):
+        paths = hs.circuits.path_patch(scope, CLEAN, CORRUPTED, through=through, **asked)
+        largest = np.nanmax(np.abs(paths.shares))
+        assert largest > 1e-6
+        for receiver in [(1, 0), (1, 3), (2, 1)]:
+            of_edges = share(path_of(found.graph, through, receiver))
+            assert of_edges == pytest.approx(paths.shares[receiver], abs=1e-3 * largest + 1e-6)
+        assert share(path_of(found.graph)) == pytest.approx(paths.direct, abs=1e-4)
+
+
 def test_a_circuit_set_by_hand_is_found_and_is_all_there_is():
     scope = built_scope(induction_model(), "induction", bare=True)
     found = hs.circuits.edges(
@@ -106,6 +169,18 @@ def test_a_circuit_set_by_hand_is_found_and_is_all_there_is():
     assert np.abs(found.of_random).max() < 0.5
     low, high = found.agreement_interval
     assert found.agreement > 0.9 and low <= found.agreement <= high
+
+
+def test_the_circuit_is_the_smallest_that_is_enough(tiny_llama):
+    """The size that was found is enough, and one edge less is not."""
+    asked = {"answers": ANSWERS, "draws": 0, "steps": 1, "progress": False, "share": 0.8}
+    found = hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, **asked)
+    size = found.sizes[found.chosen]
+    curve = found.curve.set_index("edges")["faithfulness"]
+    assert curve[size] >= 0.8 > curve[size - 1], "both were tried"
+    again = hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, sizes=[size - 1, size], **asked)
+    assert (again.circuit == found.circuit).all() and again.faithfulness < 0.8 + 0.2
+    assert list(found.sizes) == sorted(found.sizes) and found.effects.shape[0] == len(found.sizes)
 
 
 def test_what_was_found_is_saved_drawn_and_handed_on(tmp_path, tiny_llama):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,8 @@ def edges(
     share
         The circuit is the smallest that brings back this share of the clean answer.
     sizes
-        Numbers of edges to try; by default ten shares of all edges, from 0.1 % on.
+        Numbers of edges to try; by default ten shares of all edges, from 0.1 % on, and sizes
+        between two of them until the smallest that is enough is found by bisection.
     draws
         How many random circuits of the same size the circuit is compared with.
     limit
@@ -121,13 +122,25 @@ def edges(
     }
     title = f"Edges of {scope.name}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
-        work = _Work(scope, found, members, run, 1 + len(chosen) + 1 + draws + patched)
+        between = int(graph.possible.sum()).bit_length() if sizes is None else 0
+        work = _Work(scope, found, members, run, 2 + len(chosen) + between + draws + patched)
         scores = work.scores(steps) / len(pairs) * graph.possible
-        tried = [graph.connected(strongest(scores, graph, size)) for size in chosen]
-        effects = work.effects("sizes", tried)
-        enough = np.flatnonzero(share_of(effects, work.whole) >= share)
-        at = int(enough[0]) if len(enough) else len(chosen) - 1
-        circuit = tried[at]
+
+        def circuit_of(size: int) -> Mask:
+            return graph.connected(strongest(scores, graph, size))
+
+        tried = {size: circuit_of(size) for size in chosen}
+        effects = dict(zip(chosen, work.effects("sizes", [*tried.values()]), strict=True))
+        enough = [size for size in chosen if work.share(effects[size]) >= share]
+        if sizes is None and enough:
+            below = max((size for size in chosen if size < enough[0]), default=0)
+            more = work.bisected(below, enough[0], circuit_of, share)
+            effects |= more
+            tried |= {size: circuit_of(size) for size in more}
+            enough += [size for size, row in more.items() if work.share(row) >= share]
+        chosen = sorted(effects)
+        at = chosen.index(min(enough)) if enough else len(chosen) - 1
+        circuit = tried[chosen[at]]
         luck = np.random.default_rng(seed)
         null = [_random(graph, int(circuit.sum()), luck) for _ in range(draws)]
         single = _in_order(graph, scores)[:patched]
@@ -139,8 +152,8 @@ def edges(
             graph=graph,
             scores=scores,
             sizes=tuple(chosen),
-            kept=tuple(int(one.sum()) for one in tried),
-            effects=effects,
+            kept=tuple(int(tried[size].sum()) for size in chosen),
+            effects=np.stack([effects[size] for size in chosen]),
             whole=work.whole,
             chosen=at,
             circuit=circuit,
@@ -183,9 +196,35 @@ class _Work:
         rows: list[Floats] = [] if state is None else list(state.arrays["rows"])
         for mask in masks[len(rows) :]:
             with part.step(lambda: State({}, {"rows": np.stack(rows)})):
-                rows.append(np.concatenate([one.effect(mask) for one in self._members]))
+                rows.append(self._effect(mask))
             self._tell()
         return np.stack(rows) if rows else np.zeros((0, len(self.whole)))
+
+    def bisected(
+        self, low: int, high: int, circuit_of: Callable[[int], Mask], share: float
+    ) -> dict[int, Floats]:
+        """Effects of sizes between one too small and one that is enough, until they meet."""
+        part = self._run.part("effects-between")
+        state = part.recall()
+        known: list[Floats] = [] if state is None else list(state.arrays["rows"])
+        found: dict[int, Floats] = {}
+        while high - low > 1:
+            size = (low + high) // 2
+            if len(found) < len(known):
+                found[size] = known[len(found)]
+            else:
+                with part.step(lambda: State({}, {"rows": np.stack(list(found.values()))})):
+                    found[size] = self._effect(circuit_of(size))
+            low, high = (low, size) if self.share(found[size]) >= share else (size, high)
+            self._tell()
+        return found
+
+    def share(self, effect: Floats) -> float:
+        """Faithfulness of one circuit."""
+        return float(share_of(effect[None], self.whole)[0])
+
+    def _effect(self, mask: Mask) -> Floats:
+        return np.concatenate([one.effect(mask) for one in self._members])
 
     def _tell(self) -> None:
         self._done += 1
