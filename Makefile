@@ -12,7 +12,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check types test-web test-python test-slow test-extras test-hosts test-kvpress docs docs-serve bench format clean help
+.PHONY: app test check types test-web test-python test-slow test-extras test-hosts test-kvpress test-oracles docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -57,6 +57,10 @@ test-hosts: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/hosts.stamp
 # head files read by kvpress, beside a transformers that it does not ask for
 test-kvpress: $(VENV)/dev.stamp $(VENV)/kvpress.stamp
 	$(BIN)/python -m pytest -q -s tests/budgets/test_kvpress.py
+
+# other programs that measure the same: BertViz, TransformerLens, Captum
+test-oracles: $(VENV)/dev.stamp $(VENV)/oracles.stamp
+	$(BIN)/python -m pytest -q tests/oracles -m "slow or not slow"
 
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
 	for script in $(filter-out %gpu.py benchmarks/gpu% %word_times.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1; done
@@ -104,6 +108,10 @@ $(VENV)/kvpress.stamp: $(VENV)/dev.stamp requirements/kvpress.txt
 	$(PIP) install -q --no-deps -r requirements/kvpress.txt
 	touch $@
 
+$(VENV)/oracles.stamp: $(VENV)/dev.stamp requirements/oracles.txt
+	$(PIP) install -q --no-deps -r requirements/oracles.txt
+	touch $@
+
 $(VENV)/benchmarks.stamp: $(VENV)/dev.stamp requirements/benchmarks.txt
 	$(PIP) install -q --no-deps -r requirements/benchmarks.txt
 	touch $@
@@ -112,4 +120,4 @@ clean:
 	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check types test-web test-python test-slow test-extras test-hosts test-kvpress docs docs-serve bench format clean"
+	@echo "app test check types test-web test-python test-slow test-extras test-hosts test-kvpress test-oracles docs docs-serve bench format clean"

@@ -29,18 +29,15 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def bridge(smollm2):
     """The same model under TransformerLens."""
-    try:
-        from transformer_lens.model_bridge import TransformerBridge
+    from transformer_lens.model_bridge import TransformerBridge
 
-        made = TransformerBridge.boot_transformers(
-            "HuggingFaceTB/SmolLM2-135M",
-            hf_model=copy.deepcopy(smollm2.model),  # it changes the model it is given
-            tokenizer=smollm2.tokenizer,
-            device="cpu",
-            dtype=torch.float32,
-        )
-    except Exception as error:
-        pytest.skip(f"TransformerLens cannot open this model without a network: {error}")
+    made = TransformerBridge.boot_transformers(  # of a given model, so no network is needed
+        "HuggingFaceTB/SmolLM2-135M",
+        hf_model=copy.deepcopy(smollm2.model),  # it changes the model it is given
+        tokenizer=smollm2.tokenizer,
+        device="cpu",
+        dtype=torch.float32,
+    )
     made.enable_compatibility_mode(
         disable_warnings=True, center_unembed=False, center_writing_weights=False
     )
