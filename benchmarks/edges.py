@@ -1,6 +1,6 @@
 """What edge scores cost, and how well they rank edges, on ready tasks of a real model.
 
-    python benchmarks/edges.py [MODEL] [--tasks names,agreement,years] [--pairs 8] [--exact 200]
+    python benchmarks/edges.py [MODEL] [--tasks names,agreement,years] [--pairs 8] [--exact EDGES]
 
 Budget: the scores of all edges take at most 20 forwards a pair. Forwards of the same batches are
 timed in between, turn by turn, so that both see the same load. The strongest edges are then patched
@@ -26,6 +26,8 @@ from headscope.circuits.patching.batch import batches
 from headscope.circuits.patching.pairs import Pairs, asked_of
 
 STEPS = 4  # gradients, as `hs.circuits.edges` takes by default
+COSTED = 24  # pairs whose scores are timed
+PATCHED = {"names": 200, "agreement": 120, "years": 120}  # edges patched one by one
 
 
 def cost(scope: hs.Scope, pairs: Pairs, turns: int = 3) -> float:
@@ -62,7 +64,7 @@ def main() -> None:
     options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
     options.add_argument("--tasks", default="names,agreement,years")
     options.add_argument("--pairs", type=int, default=8)
-    options.add_argument("--exact", type=int, default=200)
+    options.add_argument("--exact", type=int, help="edges patched; as on the page if left out")
     options.add_argument("--turns", type=int, default=3)
     options.add_argument("--cost", action="store_true", help="only what scores cost")
     given = options.parse_args()
@@ -71,13 +73,14 @@ def main() -> None:
     print(f"| {columns.replace(', ', ' | ')} |")
     print(f"|{'---|' * 8}", flush=True)
     for name in given.tasks.split(","):
-        pairs = hs.circuits.task(name, 8 * given.pairs).fitting(scope)
-        pairs = Pairs(name, pairs.pairs[: given.pairs])
-        spent = cost(scope, pairs, given.turns)
+        fitting = hs.circuits.task(name, 8 * max(COSTED, given.pairs)).fitting(scope)
+        timed, pairs = (Pairs(name, fitting.pairs[:count]) for count in (COSTED, given.pairs))
+        spent = cost(scope, timed, given.turns)
         if given.cost:
-            print(f"| {name} | {len(pairs)} | {spent:.1f} |", flush=True)
+            print(f"| {name} | {len(timed)} | {spent:.1f} |", flush=True)
             continue
-        found: Any = hs.circuits.edges(scope, pairs, exact=given.exact, progress=False)
+        exact = PATCHED.get(name, 200) if given.exact is None else given.exact
+        found: Any = hs.circuits.edges(scope, pairs, exact=exact, progress=False)
         low, high = found.agreement_interval
         cells = [
             name, len(pairs), f"{spent:.1f}", f"{found.agreement:.2f} [{low:.2f}, {high:.2f}]",
