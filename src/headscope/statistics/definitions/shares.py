@@ -15,7 +15,8 @@ class Cls(Statistic):
     """Share of attention that goes to `[CLS]` tokens.
 
     Other tokenizers' tokens of the same role count (`<s>`, a decoder's begin-of-text); undefined
-    for texts without one.
+    for texts without one. The paper's share, over all queries of any attention; `delimiter_cls` has
+    a test of chance, and leaves out queries without another key.
     """
 
     name = "cls"
@@ -34,7 +35,8 @@ class Sep(Statistic):
     """Share of attention that goes to `[SEP]` tokens.
 
     Other tokenizers' tokens of the same role count (`</s>`, end-of-text); undefined for texts
-    without one.
+    without one. The paper's share of all separators together; `delimiter_sep1` and `delimiter_sep2`
+    test each against chance.
     """
 
     name = "sep"
@@ -119,7 +121,8 @@ class SpecialTokens(Statistic):
 class SinkRate(Statistic):
     """Share of documents in which the head's mean attention to the first token exceeds 0.3.
 
-    With their threshold; averaged over heads it is their Sink_1.
+    With their threshold; averaged over heads it is their Sink_1. It counts documents; `sink` is the
+    mean weight itself, from the fifth query on.
     """
 
     name = "sink_rate"
