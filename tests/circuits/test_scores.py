@@ -409,3 +409,16 @@ def test_predicted_changes_of_weight_are_those_measured(smollm2):
     assert spearmanr(held, measured).statistic >= 0.6  # less than 0.8: norms are held
     assert near.mean() > 0.6
     assert spearmanr(held[near], measured[near]).statistic >= 0.8
+
+
+def test_the_bundled_previous_word_head_matches_positions():
+    """The table in docs/how-to/scores.md."""
+    found = hs.circuits.score_parts(
+        hs.load(), "sample", 2, 6, "previous_word", limit=40, max_tokens=64, progress=False
+    )
+    query, key = (found.top(side, 2) for side in ("query", "key"))
+    assert query["writer"].tolist() == ["position", "embedding"]
+    assert key["writer"].tolist() == ["position", "1-0"]
+    assert query["value"].tolist() == pytest.approx([14.7, 1.6], abs=0.06)
+    assert key["value"].tolist() == pytest.approx([14.7, 2.2], abs=0.06)
+    assert [round(one, 2) for one in (*query["share"], *key["share"])] == [0.84, 0.09, 0.84, 0.13]
