@@ -27,7 +27,9 @@ def report(tmp_path: Path) -> Path:
     names = [f"{layer}-{head}" for layer in range(LAYERS) for head in range(HEADS)]
     plane = np.stack([np.arange(12.0), np.arange(12.0)[::-1]], axis=1)
     section.figure("one", scatter_by_layer(values, "entropy", title="entropy"), "By layer")
-    section.figure("two", lines_by_layer({"mean": values[:, 0]}, "mean"), "Means")
+    section.figure(
+        "two", lines_by_layer({"mean": values[:, 0]}, "mean", {"mean": values[:, 1]}), "Means"
+    )
     groups = ["a", "b"] * 6
     section.figure("three", heads_in_plane(plane, groups, [""] * 12, "likeness", names), "Plane")
     wide = pd.DataFrame({f"a long name of column {at}": [0.25, 0.5] for at in range(14)})

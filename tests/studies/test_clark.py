@@ -8,6 +8,9 @@ import pytest
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.studies.clark.inputs import at_same_depth, reference
+from headscope.studies.clark.surface import PAPER
+from headscope.studies.pieces import Drawing
+from tests.studies.words import identifiers
 
 SECTIONS = [
     "Relative position",
@@ -74,8 +77,29 @@ def test_the_figures_of_the_paper_are_drawn(report):
 def test_a_decoder_is_studied_too_and_what_it_cannot_show_is_said(tiny_gpt2):
     report = hs.studies.clark(tiny_gpt2, limit=12)
     page = report.html()
-    assert "<code>next</code> is undefined here: the model reads from left to right" in page
+    assert (
+        "Attention to the next token is undefined here: the model reads from left to right" in page
+    )
     assert "dependency" in report.tables and "clusters" in report.tables
+
+
+def test_titles_and_columns_are_words(report):
+    assert identifiers(report) == set()
+
+
+def test_the_paper_s_line_stands_on_the_axes_of_ours(report):
+    layers = len(report.tables["entropy"])
+    drawn = {piece.name: piece.figure for s in report.sections for piece in s.pieces
+             if isinstance(piece, Drawing)}  # fmt: skip
+    for name, table, column in (
+        ("special_sep", "special_tokens", "separators, paper"),
+        ("entropy", "entropy", "paper"),
+        ("gradients", "gradients", "gradient at separators, paper"),
+    ):
+        lines = drawn[name].axes[0].lines
+        [paper] = [line for line in lines if line.get_label() in (PAPER, column)]
+        np.testing.assert_allclose(paper.get_ydata(), report.tables[table][column])
+        assert len(paper.get_ydata()) == layers
 
 
 def test_a_missing_data_folder_is_said_in_one_sentence(tiny_bert, tmp_path):

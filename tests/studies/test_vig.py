@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli import build
+from tests.studies.words import identifiers
 
 SECTIONS = (
     "Next word", "Previous word", "Identical or related words",
@@ -42,6 +43,10 @@ def test_every_head_stands_as_a_point_with_the_places_behind_its_scores(report) 
         examples = report.tables[f"{name}_examples"]
         assert examples["example"].str.contains("[[", regex=False).all()
         assert examples["value"].is_monotonic_decreasing
+
+
+def test_titles_and_columns_are_words(report) -> None:
+    assert identifiers(report) == set()
 
 
 def test_the_posts_claims_stand_beside_what_was_found(report) -> None:

@@ -90,12 +90,20 @@ def _table(table: ReportTable) -> dict[str, Any]:
         "name": table.name,
         "caption": table.caption,
         "label": re.sub(r"[`*]", "", table.caption) or table.name,
-        "columns": list(zip(names, kinds, strict=True)),
+        "columns": list(zip(map(in_words, names), kinds, strict=True)),
         "rows": [
             [(_cell(value, table.digits), kind) for value, kind in zip(row, kinds, strict=True)]
             for row in rows
         ],
     }
+
+
+_TITLES = {"p_holm": "p, Holm", "p_bh": "p, Benjamini–Hochberg", "uas": "UAS"}
+
+
+def in_words(column: str) -> str:
+    """A column's title: tables keep the names that Python has."""
+    return _TITLES.get(column, column.replace("_", " "))
 
 
 def _cell(value: object, digits: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +20,8 @@ def scatter_by_layer(
     values: NDArray[np.floating],  # layers heads
     label: str,
     mean_line: bool = True,
-    reference: float | Mapping[str, float] | None = None,  # dashed level(s), with their names
+    # dashed levels, or lines over the layers, with their names
+    reference: float | Mapping[str, float | NDArray[np.floating]] | None = None,
     *,
     title: str | None = None,
     width: float = 3.4,
@@ -53,9 +55,8 @@ def scatter_by_layer(
                 label="mean of the layer",
             )
         _name_highest(axes, values)
-        levels = (
-            {"": float(reference)} if isinstance(reference, int | float) else dict(reference or {})
-        )
+        plain = isinstance(reference, int | float)
+        levels = {"": float(reference)} if plain else dict(reference or {})
         _draw_levels(axes, levels)
         _label_axes(axes, layers, label)
         if title:
@@ -81,16 +82,19 @@ def _label_axes(axes: Axes, layers: int, label: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
+def _draw_levels(axes: Axes, levels: Mapping[str, float | NDArray[np.floating]]) -> None:
     for name, level in levels.items():
-        axes.axhline(
-            level,
-            color=colour.of_shade(colour.NEGATIVE),
-            linewidth=0.8,
-            linestyle=(0, (4, 3)),
-            zorder=2,
-            label=drawable(name) or None,
-        )
+        drawn: Any = {
+            "color": colour.of_shade(colour.NEGATIVE),
+            "linewidth": 0.8,
+            "linestyle": (0, (4, 3)),
+            "zorder": 4,
+            "label": drawable(name) or None,
+        }
+        if isinstance(level, np.ndarray):
+            axes.plot(np.arange(len(level)), level, marker="o", markersize=2, **drawn)
+        else:
+            axes.axhline(level, **drawn)
 
 
 NAMED = 3  # highest heads to name

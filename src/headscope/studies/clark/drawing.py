@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,25 +15,31 @@ from headscope.figures.fonts import drawable
 from headscope.figures.of_heads.named_points import name_points
 
 
-def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
-    """One line per curve, with its own colour and dash."""
-    dashes: list[object] = ["-", (0, (4, 2)), (0, (1, 1.5))]
+def lines_by_layer(
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    paper: Mapping[str, NDArray[np.float64]],  # by the same names
+) -> Figure:
+    """One line per curve, with its own colour and mark; the paper's is dashed beside it."""
+    marks = "os^D"
     with style.drawing():
-        figure = style.new_figure(3.6, 2.4)
+        figure = style.new_figure(3.6, 2.9)
         axes = figure.add_subplot()
         hues = colour.head_colours(max(len(curves), 1))
         for number, (name, values) in enumerate(curves.items()):
+            drawn: Any = {"color": hues[number], "marker": marks[number % len(marks)]}
+            layers = np.arange(len(values))
+            axes.plot(layers, values, linewidth=1.2, markersize=3, label=drawable(name), **drawn)
             axes.plot(
-                np.arange(len(values)), values, color=hues[number], linewidth=1.2,
-                linestyle=dashes[number % len(dashes)], marker="o", markersize=2.5,  # pyright: ignore[reportArgumentType]
-                label=drawable(name),
+                layers, paper[name], linewidth=0.9, markersize=2, linestyle=(0, (4, 3)),
+                label=drawable(f"{name}, paper"), **drawn,
             )  # fmt: skip
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("layer")
         axes.set_ylabel(drawable(label))
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
-        axes.legend()
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2, borderaxespad=0)
     return figure
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from headscope.errors import BadInput
+from headscope.measures import every
 from headscope.studies.clark.drawing import lines_by_layer
 from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.clark.surface import Maps
@@ -50,6 +51,7 @@ def gradients(section: Section, inputs: ClarkInputs, run: Run, kind: str) -> Non
     published = reference()["per_layer"]
     frame = pd.DataFrame()
     curves: dict[str, np.ndarray] = {}
+    theirs: dict[str, np.ndarray] = {}
     scale = float(np.nanmean(maps["gradient_all"])) if "gradient_all" in maps else 1.0
     paper_scale = float(np.mean(published["grad_all"]))
     for name, told in NAMES.items():
@@ -57,11 +59,13 @@ def gradients(section: Section, inputs: ClarkInputs, run: Run, kind: str) -> Non
             continue
         ours = np.nanmean(maps[name], axis=1) / scale
         frame["layer"] = np.arange(len(ours))
-        frame[name] = ours
-        frame[f"{name}, paper"] = at_same_depth(published[told], len(ours)) / paper_scale
-        curves[name.removeprefix("gradient_")] = ours
-    figure = lines_by_layer(curves, "|∂loss/∂attention|, mean of all = 1")
-    section.figure("gradients", figure, "Fig. 3: sensitivity of the loss to attention, by layer.")
+        title = every()[name].title
+        frame[title] = curves[title] = ours
+        paper_line = at_same_depth(published[told], len(ours)) / paper_scale
+        frame[f"{title}, paper"] = theirs[title] = paper_line
+    figure = lines_by_layer(curves, "|∂loss/∂attention|, mean of all = 1", theirs)
+    caption = "Fig. 3: sensitivity of the loss to attention, by layer; dashed: the paper’s."
+    section.figure("gradients", figure, caption)
     paper = [column for column in frame.columns if column.endswith(", paper")]
     caption = "Each side divided by its own mean over all tokens: only shapes can be compared."
     section.table("gradients", frame, caption, published=paper)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.figures import scatter_by_layer
+from headscope.measures import every
 from headscope.probes.drawings import reading_lines
 from headscope.statistics.statistic import Statistic
 from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
@@ -52,6 +53,14 @@ STATISTICS = ("cls", "sep", "punctuation", "sep_sep", "rest_sep", "entropy", "en
               "entropy_uniform")  # fmt: skip
 PAPER_NAMES = {"punctuation": "punct"}
 SHOWN = ("I went to the store.", "At the store, I bought fresh strawberries.")
+
+
+PAPER = "BERT-base, paper"
+DASHED = "Dashed: the paper's layer means at the same relative depth."
+
+
+def _titled(name: str) -> str:
+    return f"Attention to {every()[name].title}"
 
 
 class Maps:
@@ -102,7 +111,8 @@ def relative_position(section: Section, maps: Maps) -> None:
     published = reference()["relative_position"]
     for name in ("next", "previous", "self"):
         if name not in maps:
-            section.note(f"`{name}` is undefined here: the model reads from left to right.")
+            undefined = f"Attention to the {name} token is undefined here"
+            section.note(f"{undefined}: the model reads from left to right.")
             continue
         values = maps[name]
         over = np.argwhere(values > 0.5)
@@ -130,15 +140,18 @@ def separators(section: Section, maps: Maps) -> None:
     for name in names:
         values = maps[name]
         if np.isnan(values).all():
-            section.note(f"`{name}` is undefined here: the model has no such token.")
+            section.note(f"{_titled(name)} is undefined here: the model has no such token.")
             continue
         line = reference()["per_layer"][PAPER_NAMES.get(name, name)]
-        frame[name] = np.nanmean(values, axis=1)
-        frame[f"{name}, paper"] = at_same_depth(line, len(values))
-        paper.append(f"{name}, paper")
-        figure = scatter_by_layer(values, "share of attention", title=name)
+        title = every()[name].title
+        frame[title] = np.nanmean(values, axis=1)
+        frame[f"{title}, paper"] = published = at_same_depth(line, len(values))
+        paper.append(f"{title}, paper")
+        figure = scatter_by_layer(
+            values, "share of attention", reference={PAPER: published}, title=_titled(name)
+        )
         section.figure(
-            f"special_{name}", figure, f"Fig. 2: {name}, every head and the layer's mean."
+            f"special_{name}", figure, f"Fig. 2: attention to {title}, every head. {DASHED}"
         )
     caption = "Layer means; the paper's are BERT-base's at the same relative depth."
     section.table("special_tokens", frame, caption, published=paper)
@@ -149,14 +162,16 @@ def entropy(section: Section, maps: Maps) -> None:
     """3.3, Fig. 4: focused and broad attention."""
     values = maps["entropy"]
     uniform = float(np.nanmean(maps["entropy_uniform"])) if "entropy_uniform" in maps else np.nan
-    levels = {"uniform attention": uniform} if np.isfinite(uniform) else None
-    figure = scatter_by_layer(values, "entropy (nats)", reference=levels, title="entropy")
-    section.figure("entropy", figure, "Fig. 4: the entropy of each head's attention.")
+    published = at_same_depth(reference()["per_layer"]["entropy"], len(values))
+    lines: dict[str, Any] = {"uniform attention": uniform} if np.isfinite(uniform) else {}
+    lines[PAPER] = published
+    figure = scatter_by_layer(values, "entropy (nats)", reference=lines, title="Entropy")
+    section.figure("entropy", figure, f"Fig. 4: the entropy of each head's attention. {DASHED}")
     frame = pd.DataFrame(
         {
             "layer": np.arange(len(values)),
             "entropy": np.nanmean(values, axis=1),
-            "paper": at_same_depth(reference()["per_layer"]["entropy"], len(values)),
+            "paper": published,
         }
     )
     section.table("entropy", frame, "Layer means, in nats.", published=["paper"])
@@ -191,7 +206,7 @@ def _agreement(section: Section, table: str, maps: Maps, names: list[str]) -> No
             ours = pd.Series(maps[name].ravel())
             rows.append(
                 {
-                    "statistic": name,
+                    "statistic": every()[name].title,
                     "Spearman": float(ours.corr(pd.Series(published.ravel()), method="spearman")),
                     "largest here": float(np.nanmax(ours)),
                     "largest, paper": float(published.max()),

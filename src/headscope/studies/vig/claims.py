@@ -35,7 +35,7 @@ def claims(found: Findings) -> pd.DataFrame:
             {
                 "claim": f"A head shows the pattern “{post.title.lower()}”",
                 "published": f"head {post.head}" if post.head else "shown, no head named",
-                "here": f"head {top['layer']}-{top['head']}, {name} {top['score']:.2f}, "
+                "here": f"head {top['layer']}-{top['head']}, score {top['score']:.2f}, "
                 + ("labelled" if top["labelled"] else "not labelled"),
                 "agrees": bool(top["labelled"]),
             }

@@ -29,7 +29,8 @@ def pattern_section(report: Report, found: Findings, post: PostPattern) -> None:
     measured = [name for name in post.scores if name in found.measured]
     for name in post.scores:
         if name not in measured:
-            section.note(f"`{name}` is left out: {_why_not(found, name)}")
+            label = pattern_named(name).label
+            section.note(f"“{label}” is left out: {_why_not(found, name)}")
     if not measured:
         return
     lead = measured[0]
