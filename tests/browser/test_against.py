@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page
 
@@ -119,3 +121,19 @@ def test_only_two_named_models_are_compared_at_once():
     assert Models(["one"]).second is None
     assert Models(["one", "two", "three"]).second is None
     assert Models(["bundled", "one"]).second == "one"
+
+
+def test_what_changed_is_of_the_pair_in_the_titles(new_page, address):
+    page = open_against(new_page, address, "another-text", "&against_text=a+dog+ran+to+it")
+    panel, title = page.locator("[data-panel=change]"), page.locator('[data-side-title="other"]')
+    for pairing in ("likeness", "number"):
+        page.locator("[data-control=pairing]").select_option(pairing)
+        for head in range(4):
+            page.locator(".app-view").evaluate(f"view => view.headscope.set({{head: {head}}})")
+            other = re.search(r"head (\d+-\d+)", title.inner_text())
+            assert other
+            told = re.compile(f"Head \\d+-{head} and {other[1]} of the other|has no head")
+            panel.get_by_text(told).wait_for()
+            if pairing == "likeness":
+                likeness = title.inner_text().partition("likeness ")[2][:4]
+                assert f"likeness {likeness}" in panel.inner_text()

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { LegendMark, Terms, allOn, anotherText, cellAt, headGrid, markOpen, sequential, useInstrument } from "../parts";
 import type { Instrument } from "../../../instrument/instrument";
+import type { Comparison } from "../../../protocol/app";
 import type { Session } from "../session";
 import { mountBeside, sameTokens } from "./beside";
 
@@ -40,19 +41,28 @@ export function Compared({ session, instrument }: { session: Session; instrument
   );
 }
 
+/** 1 − likeness of each head and the one beside it, by number or by likeness; NaN where there is none. */
+export function changes({ layers, heads, change, matches }: Comparison, pairs: "number" | "likeness"): Float32Array {
+  if (pairs === "number") return Float32Array.from(change, (value) => (value < 0 ? NaN : value));
+  const found = new Float32Array(layers.length * heads).fill(NaN);
+  for (const { layer, head, likeness } of matches) found[layers.indexOf(layer) * heads + head] = 1 - likeness;
+  return found;
+}
+
 /** Layers × heads by how much each changed; a click opens the head on both sides. */
 export function ChangeMap({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
   const holder = useRef<HTMLDivElement>(null);
   const { comparison } = session;
   const { state } = instrument;
   const shade = instrument.shade();
+  const values = comparison && changes(comparison, session.pairs);
   useLayoutEffect(() => {
-    if (!comparison || !holder.current) return;
+    if (!comparison || !values || !holder.current) return;
     const room = (holder.current.clientWidth || 228) - 24;
     const grid = headGrid({
       layers: comparison.layers,
       heads: comparison.heads,
-      values: Float32Array.from(comparison.change, (value) => (value < 0 ? NaN : value)),
+      values,
       range: [0, 1],
       ramp: sequential(shade),
       size: Math.max(9, Math.min(22, Math.floor(room / comparison.heads) - 2)),
@@ -61,9 +71,10 @@ export function ChangeMap({ session, instrument }: { session: Session; instrumen
     if (state.kind === comparison.kind) markOpen(grid, state.layer, state.head);
     holder.current.replaceChildren(grid);
   });
-  if (!comparison) return <section data-panel="change"><h3>What changed</h3><p class="quiet">{session.uncompared || "comparing every head…"}</p></section>;
-  const here = comparison.layers.indexOf(state.layer) * comparison.heads + state.head;
-  const change = comparison.change[here];
+  if (!comparison || !values) return <section data-panel="change"><h3>What changed</h3><p class="quiet">{session.uncompared || "comparing every head…"}</p></section>;
+  const change = values[comparison.layers.indexOf(state.layer) * comparison.heads + state.head] ?? NaN;
+  const [theirLayer, theirHead] = session.partner(state.layer, state.head);
+  const none = session.pairs === "number" ? `The other model has no head ${state.layer}-${state.head}.` : "The other model has no head left to pair.";
   return (
     <section data-panel="change">
       <h3>What changed</h3>
@@ -77,7 +88,7 @@ export function ChangeMap({ session, instrument }: { session: Session; instrumen
       />
       <LegendMark shade={shade} legend={{ kind: "ramp", ramp: sequential(shade), title: "1 − likeness", low: "0", high: "1" }} />
       <p class="quiet">
-        {change === undefined || change < 0 ? `The other model has no head ${state.layer}-${state.head}.` : `Head ${state.layer}-${state.head} and ${state.layer}-${state.head} of the other: likeness ${(1 - change).toFixed(2)}.`}
+        {isNaN(change) ? none : `Head ${state.layer}-${state.head} and ${theirLayer}-${theirHead} of the other: likeness ${(1 - change).toFixed(2)}.`}
       </p>
       <p class="quiet"><Terms session={session}>{comparison.note}</Terms></p>
     </section>
