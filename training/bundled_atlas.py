@@ -4,9 +4,8 @@
 
 Chapters of "The Blue Castle" (L. M. Montgomery), "The Age of Innocence" (Edith Wharton), "The
 Forsyte Saga" (John Galsworthy) and "An American Tragedy" (Theodore Dreiser), which the model was
-not trained on: `training.corpus` holds them out. The text is free: in the public domain in the USA,
-and where copyright ends 70 years after an author's death; the edition is that of Standard Ebooks,
-under CC0. `bundled_atlas.txt` keeps it, a paragraph or a short exchange a line.
+not trained on: `training.corpus` holds them out. The text comes with the package, a paragraph or a
+short exchange a line (`headscope.corpus.sample`).
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ import torch
 
 import headscope as hs
 from headscope.atlas.bundled import FILE
-
-TEXT = Path(__file__).with_name("bundled_atlas.txt")
+from headscope.corpus.sample import NOVELS
 
 
 def texts() -> list[str]:
     """The paragraphs that the atlas was made of."""
-    return TEXT.read_text("utf-8").splitlines()
+    return NOVELS.read_text("utf-8").splitlines()
 
 
 def main() -> None:

@@ -160,11 +160,11 @@ def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
 
     models = Models(["tiny"], scopes={"bundled": tiny_bert, "tiny": tiny_bert})
     number = int(atlas.examples(1, 1)["document"].iloc[0])
-    found = OpenedAtlas(atlas, models).text(number)
+    found = OpenedAtlas(atlas, models, "tiny").text(number)
     part = tiny_bert.read(found["text"], found["text_pair"]).part()
     assert tuple(part.query.labels) == atlas.document(number).tokens
     with pytest.raises(BadInput, match="has no text 999999"):
-        OpenedAtlas(atlas, models).text(999999)
+        OpenedAtlas(atlas, models, "tiny").text(999999)
 
 
 @pytest.fixture(scope="module")

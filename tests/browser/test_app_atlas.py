@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import headscope as hs
-from headscope.surfaces.app import Models
+from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.guard import LOOPBACK, Guard
 from headscope.surfaces.app.server import routes_over
 from headscope.surfaces.app.session import session_over
@@ -39,11 +39,11 @@ def address(tiny_bert, atlas):
         yield where
 
 
-def opened(new_page, address):
+def opened(new_page, address, model="tiny"):
     page = new_page(viewport={"width": 1440, "height": 900})
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{address}/?text=the+cat+sat+on+the+mat&layer=1&head=2")
+    page.goto(f"{address}/?model={model}&text=the+cat+sat+on+the+mat&layer=1&head=2")
     page.locator('[data-side="query"][data-token="1"]').first.wait_for()
     return page, errors
 
@@ -171,4 +171,24 @@ def test_the_atlas_of_two_stacks_shows_each_kind_and_opens_both_texts(new_page, 
         assert [(int(place[0]) % 2, place[2:]) for place in shown] == [
             (row.document % 2, str(row.query)) for row in expected.itertuples()
         ]
+        assert errors == []
+
+
+def test_a_model_without_an_atlas_gets_one_at_the_press_of_a_button(
+    new_page, tiny_bert, tiny_llama, tmp_path
+):
+    models = Models(["tiny", "writer"], scopes={"tiny": tiny_bert, "writer": tiny_llama})
+    texts_file = tmp_path / "mine.txt"
+    texts_file.write_text("\n".join(first for first, _ in texts(12)))
+    with served(create_app(models)) as where:
+        page, errors = opened(new_page, where, model="writer")
+        page.get_by_role("button", name="Build an atlas").click()
+        page.locator("[data-build] [data-estimate]", has_text="209 texts, about").wait_for()
+        page.set_input_files("[data-control=build-file]", texts_file)
+        page.locator("[data-estimate]", has_text="12 texts, about").wait_for()
+        page.locator("[data-control=build]").click()
+        page.locator(".at-page").wait_for()
+        assert page.locator("[data-build]").count() == 0
+        page.locator("[data-control=atlas]", has_text="back").click()
+        page.locator("[data-control=atlas]", has_text=re.compile("^atlas$")).wait_for()
         assert errors == []

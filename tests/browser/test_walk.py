@@ -4,7 +4,6 @@ themes. It is made from the tabs there are, so that a new view is walked without
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from pathlib import Path
 
@@ -12,8 +11,15 @@ import pytest
 
 import headscope as hs
 from headscope.studies.report import Report
+from headscope.surfaces.app import Models
+from headscope.surfaces.app.front import HEADERS, Front
+from headscope.surfaces.app.guard import LOOPBACK, Guard
+from headscope.surfaces.app.server import routes_over
+from headscope.surfaces.app.session import session_over
 from headscope.views import discover
-from tests.browser.looking import until
+from tests.atlas.conftest import texts
+from tests.browser.looking import display, until
+from tests.browser.serving import served
 from tests.browser.test_app import address
 from tests.browser.test_widget import shown
 
@@ -150,7 +156,7 @@ class Stepper(Walker):
     def __init__(self, page, url: str) -> None:
         super().__init__(page, APP_HOST)
         page.goto(url)
-        self.past: list[tuple[str, str]] = []
+        self.past: list[tuple[str, list[str]]] = []
         self.arrive("")
 
     def arrive(self, before: str) -> None:
@@ -159,13 +165,24 @@ class Stepper(Walker):
         seen = self.look()
         self.past.append((self.page.url, seen))
 
-    def look(self) -> str:
-        self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
+    def look(self) -> list[str]:
+        ready = self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready')
+        ready.wait_for(state="attached")  # an atlas may lie over it
         self.page.wait_for_timeout(400)  # longer than the address takes to follow
         self.ask(f"headscopeWalk.settle({APP_HOST})")
-        boxes = [box.input_value() for box in self.page.locator("textarea").all()]
-        strip = self.page.locator("[data-off] b").all_inner_texts()
-        return json.dumps([self.ask(f"headscopeWalk.signature({APP_HOST})"), boxes, strip])
+        if self.page.locator(".app-atlas:not([hidden])").count():
+            self.page.locator(".app-atlas .at-page h2").wait_for()
+            return [self.page.locator(".app-atlas").inner_text()]
+        assert until(self.page, lambda: not self.page.locator(".side .stale").count())
+        fields = self.page.locator("textarea:not([data-control=tour-text]), select").filter(
+            visible=True
+        )
+        boxes = [
+            f"{box.get_attribute('data-control')}: {box.input_value()}" for box in fields.all()
+        ]
+        around = self.page.locator("[data-off], .side, .pair-name, .present-caption")
+        words = around.all_inner_texts()
+        return [self.ask(f"headscopeWalk.signature({APP_HOST})"), *boxes, *words]
 
     def step(self, act) -> None:
         before = self.page.url
@@ -206,6 +223,76 @@ def test_back_forward_and_reload_give_every_step_again(new_page, address):
         if at > 2:
             page.reload()
             walk.check(at)
+    assert walk.errors == []
+
+
+@pytest.fixture(scope="module")
+def with_atlas(tiny_bert, tiny_llama):
+    scopes = {"tiny": tiny_bert, "writer": tiny_llama}
+    models = Models(["tiny", "writer"], scopes=scopes)
+    session = session_over(models, hs.atlas(tiny_bert, texts(12), top=4, progress=False))
+
+    def make(stage):
+        stage.doing = None
+        return routes_over(session)
+
+    with served(Guard(Front(make), LOOPBACK, HEADERS)) as where:
+        yield where
+
+
+def test_back_forward_and_reload_lead_over_atlas_comparison_edits_models_and_tours(
+    new_page, with_atlas
+):
+    page = new_page(viewport={"width": 1440, "height": 900})
+    walk = Stepper(page, f"{with_atlas}/?model=tiny&text=the+cat+sat+on+the+mat&layer=1&head=2")
+    click = lambda selector: lambda: page.locator(selector).first.click()  # noqa: E731
+    choose = lambda name, value: lambda: page.select_option(f"[data-control={name}]", value)  # noqa: E731
+
+    def against_a_text():
+        choose("against", "another-text")()
+        page.locator('[data-control="against-text"]').fill("a dog ran to the house")
+        page.locator('[data-control="against-text"]').press("Enter")
+
+    def weight():
+        number = page.locator('[data-control="weight"]')
+        assert until(page, number.input_value)
+        number.fill("0.9")
+        number.press("Tab")
+
+    def tour():
+        page.locator('[data-control="tour"]').click()
+        page.locator('[data-control="tour-save"]').click()
+        page.locator('[data-control="tour-show"]').click()
+
+    walk.step(click('[data-control="atlas"]'))
+    display(page.locator(".app-atlas"))
+    walk.step(choose("panels", "heads"))
+    walk.step(click(".at-examples li .at-text"))
+    walk.step(against_a_text)
+    walk.step(choose("pairing", "likeness"))
+    walk.step(choose("against", ""))
+    walk.step(click('[role="tab"][data-view="prediction"]'))
+    walk.step(click("[data-mask] button"))
+    walk.step(
+        lambda: (page.locator("[data-control=examples] summary").click(), click("[data-example]")())
+    )
+    walk.step(choose("model", "writer"))
+    walk.step(click('[role="tab"][data-view="prediction"]'))
+    walk.step(click('.pr-text [data-token="3"]'))
+    walk.step(click('[role="tab"][data-view="matrix"]'))
+    page.locator(".app-view").evaluate("view => view.headscope.set({query: 4, key: 1})")
+    walk.step(weight)
+    walk.step(click('[data-control="undo-edit"]'))
+    walk.step(tour)
+    walk.step(click('[data-control="leave-present"]'))
+    for at in reversed(range(len(walk.past) - 1)):
+        page.go_back()
+        walk.check(at)
+    for at in range(1, len(walk.past)):
+        page.go_forward()
+        walk.check(at)
+        page.reload()
+        walk.check(at)
     assert walk.errors == []
 
 

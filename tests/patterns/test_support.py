@@ -53,7 +53,7 @@ def test_a_planted_head_is_labelled_with_its_count() -> None:
     sentences = [text.segments[i] for i in range(len(text)) if text.classes[i] >= 3]
     asked = sum(one == two for one, two in pairwise(sentences))
     assert (label.head, label.text) == (1, "previous word")
-    assert label.evidence == f"{asked} of {asked} queries"
+    assert label.evidence == f"{asked} of {asked} queries of this text"
 
 
 def test_a_head_that_always_looks_at_one_word_is_no_induction_head() -> None:

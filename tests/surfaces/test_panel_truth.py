@@ -136,7 +136,7 @@ def check_support(reading: hs.Reading, found: dict[str, Any], layer: int, head: 
         asked = [i for i in asked if not part.causal or part.query.content[: i + 1].sum() > 1]
         shown = sum(bool(weights[i, i - back] >= 0.4) for i in asked)
         if len(asked) >= 4:
-            assert one["evidence"] == f"{shown} of {len(asked)} queries", (layer, head)
+            assert one["evidence"] == f"{shown} of {len(asked)} queries of this text", (layer, head)
 
 
 def check_looks(reading: hs.Reading, found: dict[str, Any], layer: int, head: int) -> None:

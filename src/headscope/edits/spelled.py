@@ -33,6 +33,10 @@ class Emphasis:
     def on(self, scope: Scope) -> Scope:
         return scope.emphasise(self.span, heads=self.heads, factor=self.factor, kind=self.kind)
 
+    def changes(self, kind: str, layer: int, head: int) -> bool:
+        """Whether the head attends otherwise."""
+        return self.kind == kind and (self.heads is None or (layer, head) in self.heads)
+
 
 @dataclass(frozen=True)
 class Weight:
@@ -41,6 +45,10 @@ class Weight:
     query: int
     key: int
     weight: float
+
+    def changes(self, kind: str, layer: int, head: int) -> bool:
+        """Whether the head attends otherwise."""
+        return (self.kind, *self.head) == (kind, layer, head)
 
 
 def read(spelled: str) -> Emphasis | Weight:

@@ -124,7 +124,7 @@ def welcome(scope: Scope) -> dict[str, Any]:
         "media_examples": pictures.examples() if entry["sees"] else [],
         "max_characters": MOST_CHARACTERS,
         "glossary": GLOSSARY,
-        "atlas": None,
+        "atlases": [],
         **({"tour": msgspec.to_builtins(read_tour("bundled"))} if name == BUNDLED else {}),
     }
 

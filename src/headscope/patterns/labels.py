@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from headscope.reading import Part, Reading
     from headscope.surveys.table import Survey
 
-ON_ONE_TEXT = ["queries", "supporting", "rest"]  # columns of a single text's evidence
+ON_ONE_TEXT = [
+    "queries",
+    "all_queries",
+    "supporting",
+    "rest",
+]  # columns of a single text's evidence
 TIE = 0.1
 
 
@@ -89,8 +94,9 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns of `labels`, with `documents` 1. `supporting` of `queries` queries show the
-        pattern, `p` is the probability that chance does as well on this text. `rest` is NaN, or the
-        pattern's score on the attention beside the head's sink.
+        pattern, `p` is the probability that chance does as well on this text. `all_queries` is
+        False if the text is so long that only a stretch was tested. `rest` is NaN, or the pattern's
+        score on the attention beside the head's sink.
 
     Examples
     --------
@@ -141,7 +147,8 @@ def _evidence(found: Tested, patterns: int) -> dict[str, Any]:
     """The columns of a test on one text; the error rate is per head, over all its patterns."""
     held = enough(found.supporting, found.queries) & (found.p <= ERROR_RATE / patterns)
     return {
-        "p": found.p.ravel(), "queries": found.queries, "supporting": found.supporting.ravel(),
+        "p": found.p.ravel(), "queries": found.queries, "all_queries": found.all_queries,
+        "supporting": found.supporting.ravel(),
         "rest": found.rest.ravel(), "tested": held.ravel(),
     }  # fmt: skip
 

@@ -45,6 +45,8 @@ class Tested(NamedTuple):
     """Layers × heads of one part."""
 
     queries: int
+    all_queries: bool
+    """Whether the text is short enough that each of its queries was tested."""
     supporting: NDArray[np.int64]
     p: Floats
     rest: Floats
@@ -56,11 +58,14 @@ def support(part: Part, patterns: Iterable[Pattern]) -> dict[str, Tested]:
     chosen = [each for each in patterns if each.applies(part.causal) and not each.needs_likeness]
     rows = stretch(part)
     whole = grid_of_part(part)
-    grid = whole.of_queries(rows) if rows.stop - rows.start < len(part.query) else whole
+    every = rows.stop - rows.start == len(part.query)
+    grid = whole if every else whole.of_queries(rows)
     pairs = TokenPairs(grid, slice(0, rows.stop - rows.start))
     shape = (len(part.layers), part.heads)
     found = {
-        each.name: Tested(0, np.zeros(shape, np.int64), np.ones(shape), np.full(shape, np.nan))
+        each.name: Tested(
+            0, every, np.zeros(shape, np.int64), np.ones(shape), np.full(shape, np.nan)
+        )
         for each in chosen
     }
     sinks = _sinks(part, pairs)

@@ -42,13 +42,21 @@ export interface ModelsReply {
   max_characters: number;
   /** What words of the panel mean. */
   glossary: Record<string, string>;
-  /** Id of the model that an atlas is open of. */
-  atlas?: string | null;
+  /** Ids of the models that an atlas is open of. */
+  atlases?: string[];
   /** Saved states to show one by one; `address`: the part after "?" of the app's address. */
   tour?: { title: string; text: string; address: string }[];
   /** The model that the first picture is compared with. */
   against?: string;
 }
+/** POST /api/atlas/estimate: how many texts, and how long an atlas of them takes. */
+export interface EstimateReply {
+  texts: number;
+  seconds: number;
+}
+/** POST /api/atlas and /api/atlas/build: the models that have an atlas now. */
+export type AtlasesReply = Required<Pick<ModelsReply, "atlases">>;
+
 /** Examples in an atlas's corpus, the most similar first; text: before the token, the token, after it. */
 export interface NearestReply {
   places: { document: number; query: number; likeness: number; text: [string, string, string] }[];
@@ -161,7 +169,7 @@ export interface HeadFacts {
   /** Its label on this text, else over a corpus; null: none, or not measured (`why_no_patterns`). */
   label: string | null;
   score: number | null;
-  /** The label's evidence: "12 of 13 queries", or "over 400 texts". */
+  /** The label's evidence: "12 of 13 queries of this text", or "over 400 texts". */
   evidence?: string | null;
   /** Its sink, beside its label. */
   sink?: PatternFacts | null;

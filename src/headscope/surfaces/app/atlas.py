@@ -27,10 +27,8 @@ NEAREST, AROUND = 6, 6  # nearest examples, and tokens shown on each side of one
 
 
 class OpenedAtlas:
-    def __init__(self, atlas: Atlas, models: Models) -> None:
-        self._atlas = atlas
-        self._models = models
-        self.model = models.default
+    def __init__(self, atlas: Atlas, models: Models, model: str) -> None:
+        self._atlas, self._models, self.model = atlas, models, model
         self._pages: dict[str, ViewData] = {}
 
     @property
@@ -46,6 +44,13 @@ class OpenedAtlas:
             self._pages[kind] = build(self._atlas, kind=kind, sending=Sending())
         return self._pages[kind]
 
+    def file(self) -> bytes:
+        """The atlas as the file that `--atlas` takes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "built.atlas"
+            self._atlas.save(path)
+            return path.read_bytes()
+
     def text(self, document: int) -> dict[str, Any]:
         """A text of the corpus as people type it, read when an example is clicked."""
         with self._models.lock(self.model):
@@ -54,8 +59,6 @@ class OpenedAtlas:
 
     def nearest(self, kept: KeptReading, at: NearestRequest) -> dict[str, Any]:
         """The examples in the corpus most similar to a head's query in the text on screen."""
-        if kept.model != self.model:
-            raise BadInput(f"The atlas was made from {self.model}; choose that model.")
         scope = self._models.scope(self.model)
         found: Any = self._atlas.nearest(
             scope, kept.reading, at.query, at.layer, at.head, n=NEAREST, kind=at.kind
@@ -72,7 +75,7 @@ class OpenedAtlas:
         return {"places": examples, "by": str(found["by"].iloc[0])}
 
 
-def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
+def opened_bytes(data: bytes, models: Models, model: str) -> OpenedAtlas:
     """An uploaded atlas file; another model's raises an error."""
     if len(data) > LARGEST:
         raise BadInput("The file is larger than the app takes; start it with --atlas FILE.")
@@ -86,8 +89,8 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
         except BadInput as error:  # the page does not know the temporary file
             raise BadInput(str(error).replace(str(path), "The file")) from error
     atlas = Atlas(stored.description, tables)
-    atlas.check(models.scope(models.default))
-    return OpenedAtlas(atlas, models)
+    atlas.check(models.scope(model))
+    return OpenedAtlas(atlas, models, model)
 
 
 def _check_unpacked(data: bytes) -> None:

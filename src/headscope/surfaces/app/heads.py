@@ -229,10 +229,10 @@ def _sentence(found: Any) -> str:
 
 
 def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
-    """The head's label over a corpus, if the model has labels or an atlas."""
-    if kept.corpus is None:
+    """The head's label over a corpus, if there is one and no edit changes the head."""
+    if kept.known is None:
         return None
-    table: Any = kept.corpus
+    table: Any = kept.known
     here = table[(table["kind"] == kind) & (table["layer"] == layer) & (table["head"] == head)]
     if here.empty:
         return None

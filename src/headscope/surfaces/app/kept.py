@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
 from headscope.edits.live import Change
+from headscope.edits.spelled import read
 from headscope.errors import HeadscopeError
 from headscope.reading import Reading, Scope
 from headscope.reading.memory import available
@@ -40,12 +42,24 @@ class KeptReading:
     @cached_property
     def labels(self) -> pd.DataFrame | None:
         """A row for each labelled head, here or over a corpus, that is not off."""
-        found = shown_labels(self.scores, self.corpus)
-        if found is None or not self.off:
-            return found
-        rows = zip(found["kind"], found["layer"], found["head"], strict=True)
-        on = [(kind, int(layer), int(head)) not in self.off for kind, layer, head in rows]
-        return found.loc[on]
+        found = shown_labels(self.scores, self.known)
+        return found if found is None else self._without(found, lambda *head: head in self.off)
+
+    @cached_property
+    def known(self) -> pd.DataFrame | None:
+        """The corpus's labels of the heads that no edit changes: it was read without edits."""
+        edits = [read(change) for change in self.off if isinstance(change, str)]
+
+        def is_changed(*head: Any) -> bool:
+            return head in self.off or any(edit.changes(*head) for edit in edits)
+
+        return None if self.corpus is None else self._without(self.corpus, is_changed)
+
+    def _without(self, table: pd.DataFrame, unwanted: Callable[..., bool]) -> pd.DataFrame:
+        if not self.off:
+            return table
+        rows = zip(table["kind"], table["layer"], table["head"], strict=True)
+        return table.loc[[not unwanted(kind, int(at), int(head)) for kind, at, head in rows]]
 
     @property
     def has_media(self) -> bool:

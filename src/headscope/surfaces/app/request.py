@@ -151,6 +151,15 @@ class WritersRequest(NearestRequest, kw_only=True, frozen=True):
     """null: the key that the query looks at most, special tokens and a decoder's first left out."""
 
 
+class BuildRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/atlas/estimate and /api/atlas/build."""
+
+    model: Words
+    text: str = ""
+    """A text a line; "": the novels in the package."""
+    ticket: Ticket | None = None
+
+
 class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
     """POST /api/cancel."""
 
@@ -166,9 +175,18 @@ class HeadAddress(msgspec.Struct, kw_only=True, frozen=True):
     head: Whole | None = None
 
 
-class TextAddress(msgspec.Struct, kw_only=True, frozen=True):
-    """GET /api/atlas/text/{document}."""
+class AtlasAddress(msgspec.Struct, kw_only=True, frozen=True):
+    """GET /api/atlas?model=&kind= and /api/atlas/file?model=."""
 
+    model: Words
+    kind: str | None = None
+    """null: the first kind of its heads."""
+
+
+class TextAddress(msgspec.Struct, kw_only=True, frozen=True):
+    """GET /api/atlas/text/{document}?model=."""
+
+    model: Words
     document: Whole
 
 

@@ -72,11 +72,20 @@ def _posted_routes(session: Session) -> list[Route]:
         ("mask", asked.MaskRequest, session.mask, _json),
         ("weigh", asked.WeighRequest, session.weigh, _container),
         ("atlas/nearest", asked.NearestRequest, session.nearest, _json),
+        ("atlas/estimate", asked.BuildRequest, session.atlas_estimate, _json),
+        ("atlas/build", asked.BuildRequest, session.build_atlas, _json),
     ]
     return [
-        _posted(f"/api/{name}", lambda body, m=model: asked.decoded(body, m), work, reply)
+        _posted(f"/api/{name}", lambda _, body, m=model: asked.decoded(body, m), work, reply)
         for name, model, work, reply in table
-    ] + [_posted("/api/atlas", lambda body: body, session.open_atlas, _json)]
+    ] + [
+        _posted(
+            "/api/atlas",
+            lambda query, body: (asked.addressed(query, asked.AtlasAddress).model, body),
+            lambda given: session.open_atlas(*given),
+            _json,
+        )
+    ]
 
 
 def _of_models(session: Session) -> list[Route]:
@@ -85,12 +94,22 @@ def _of_models(session: Session) -> list[Route]:
     def welcome(request: Request) -> Response:
         return _json(session.welcome())
 
+    def atlas_of(request: Request) -> asked.AtlasAddress:
+        return asked.addressed(dict(request.query_params), asked.AtlasAddress)
+
     def atlas_page(request: Request) -> Response:
-        return _container(session.atlas().page(request.query_params.get("kind")))
+        asked_for = atlas_of(request)
+        return _container(session.atlas(asked_for.model).page(asked_for.kind))
+
+    def atlas_file(request: Request) -> Response:
+        data = session.atlas(atlas_of(request).model).file()
+        disposition = {"Content-Disposition": 'attachment; filename="built.atlas"'}
+        return Response(data, media_type="application/zip", headers=disposition)
 
     def atlas_text(request: Request) -> Response:
-        found = asked.addressed(request.path_params, asked.TextAddress)
-        return _json(session.atlas().text(found.document))
+        given = {**request.query_params, **request.path_params}
+        found = asked.addressed(given, asked.TextAddress)
+        return _json(session.atlas(found.model).text(found.document))
 
     async def cancel(request: Request) -> Response:
         ticket = asked.decoded(await request.body(), asked.CancelRequest).ticket
@@ -102,6 +121,7 @@ def _of_models(session: Session) -> list[Route]:
     return [
         Route("/api/models", welcome),
         Route("/api/atlas", atlas_page),
+        Route("/api/atlas/file", atlas_file),
         Route("/api/atlas/text/{document:str}", atlas_text),
         Route("/api/queue/{ticket:str}", queue),
         Route("/api/cancel", cancel, methods=["POST"]),
@@ -137,14 +157,14 @@ def _of_reading(session: Session) -> list[Route]:
 
 def _posted(
     address: str,
-    parse: Callable[[bytes], Any],
+    parse: Callable[[dict[str, str], bytes], Any],
     work: Callable[[Any], Any],
     reply: Callable[[Any], Response],
 ) -> Route:
     """A route with a body; a thread does the work, which is cancelled if the client leaves."""
 
     async def endpoint(request: Request) -> Response:
-        wanted = parse(await request.body())
+        wanted = parse(dict(request.query_params), await request.body())
         abandoned = threading.Event()
         ABANDONED.set(abandoned)  # for this request alone, which has its own context
         working = asyncio.ensure_future(run_in_threadpool(work, wanted))

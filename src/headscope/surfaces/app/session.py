@@ -15,6 +15,7 @@ from headscope.errors import BadInput
 from headscope.measures.glossary import GLOSSARY
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.atlas import OpenedAtlas, opened_bytes
+from headscope.surfaces.app.building import build, estimate
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.export import export, runs_model
@@ -36,6 +37,7 @@ from headscope.surfaces.app.predictions import (
 from headscope.surfaces.app.request import (
     MOST_CHARACTERS,
     AttributeRequest,
+    BuildRequest,
     CompareRequest,
     HeadAddress,
     HeadsOffRequest,
@@ -83,7 +85,7 @@ class Session:
     models: Models
     readings: Kept[KeptReading] = field(default_factory=kept_readings)
     writings: Kept[Writing] = field(default_factory=kept_writings)
-    opened_atlas: OpenedAtlas | None = None
+    atlases: dict[str, OpenedAtlas] = field(default_factory=dict)  # by model
     tour: Sequence[Step] = ()
     against: str | None = None  # the model that the first picture is compared with
 
@@ -95,7 +97,7 @@ class Session:
             "media_examples": media_examples(),
             "max_characters": MOST_CHARACTERS,
             "glossary": GLOSSARY,
-            "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
+            "atlases": list(self.atlases),
             **({"tour": list(self.tour)} if self.tour else {}),
             **({"against": self.against} if self.against else {}),
         }
@@ -132,9 +134,9 @@ class Session:
         return ViewData({**data.header, **more}, data.buffers)
 
     def _corpus_labels(self, model: str, reading: Reading) -> pd.DataFrame | None:
-        """The open atlas's labels if it is this model's, else the model's own."""
-        if self.opened_atlas is not None and self.opened_atlas.model == model:
-            return self.opened_atlas.labels
+        """The labels of the model's open atlas, else its own."""
+        if model in self.atlases:
+            return self.atlases[model].labels
         return corpus_labels(reading)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
@@ -150,22 +152,34 @@ class Session:
             go_on(scope, writing, request.count)
             return described(scope, name, writing)
 
-    def atlas(self) -> OpenedAtlas:
-        if self.opened_atlas is None:
-            raise BadInput("No atlas is open; open a file that `headscope atlas` wrote.")
-        return self.opened_atlas
+    def atlas(self, model: str) -> OpenedAtlas:
+        if model not in self.atlases:
+            raise BadInput(f"No atlas of {model} is open; build one, or open its file.")
+        return self.atlases[model]
 
     def nearest(self, request: NearestRequest) -> dict[str, Any]:
         kept = self.readings.get(request.id)
-        atlas = self.atlas()
+        atlas = self.atlas(kept.model)
         with self.models.lock(kept.model):
             return atlas.nearest(kept, request)
 
-    def open_atlas(self, data: bytes) -> dict[str, Any]:
-        """Open an atlas file from the page instead of the current one."""
-        with self.models.lock(self.models.default):  # decompress one at a time
-            self.opened_atlas = opened_bytes(data, self.models)
-        return {"atlas": self.opened_atlas.model}
+    def open_atlas(self, model: str, data: bytes) -> dict[str, Any]:
+        """Open an atlas file from the page instead of the model's current one."""
+        with self.models.lock(model):  # decompress one at a time
+            self.atlases[model] = opened_bytes(data, self.models, model)
+        return {"atlases": list(self.atlases)}
+
+    def atlas_estimate(self, request: BuildRequest) -> dict[str, Any]:
+        """How long building an atlas takes, from a trial."""
+        with self.models.lock(request.model, request.ticket):
+            return estimate(self.models.scope(request.model), request.text)
+
+    def build_atlas(self, request: BuildRequest) -> dict[str, Any]:
+        """Build the model's atlas and open it; the page can cancel it."""
+        with self.models.lock(request.model, request.ticket):
+            built = build(self.models.scope(request.model), request.text)
+        self.atlases[request.model] = OpenedAtlas(built, self.models, request.model)
+        return {"atlases": list(self.atlases)}
 
     def compare(self, request: CompareRequest) -> dict[str, Any]:
         return comparison(self.readings.get(request.id), self.readings.get(request.other))
@@ -312,5 +326,6 @@ def session_over(models: Models, atlas: Atlas | None = None, tour: Sequence[Step
     """A session with the given atlas, or the bundled model's."""
     if atlas is None and models.default == BUNDLED:
         atlas = bundled_atlas()
-    opened = None if atlas is None else OpenedAtlas(atlas, models)
-    return Session(models, opened_atlas=opened, tour=tour)
+    name = models.default
+    opened = {} if atlas is None else {name: OpenedAtlas(atlas, models, name)}
+    return Session(models, atlases=opened, tour=tour)

@@ -23,7 +23,7 @@ class Label:
     score: float
     kind: str = "encoder"
     evidence: str = ""
-    """What it rests on: "12 of 13 queries", or "over 400 texts"."""
+    """What it rests on: "12 of 13 queries of this text", or "over 400 texts"."""
 
     @property
     def rests(self) -> bool:
@@ -81,8 +81,9 @@ def evidence(row: Any) -> str:
     queries = getattr(row, "queries", math.nan)
     if math.isnan(queries):
         return ""
-    of = "" if math.isnan(row.rest) else " with what its sink leaves"
-    return f"{int(row.supporting)} of {int(queries)} queries{of}"
+    tested = "" if getattr(row, "all_queries", True) else "tested "  # of a long text, a stretch
+    rest = "" if math.isnan(row.rest) else " with what its sink leaves"
+    return f"{int(row.supporting)} of {int(queries)} {tested}queries of this text{rest}"
 
 
 def _first(labels: Iterable[Label]) -> tuple[Label, ...]:

@@ -160,7 +160,7 @@ class Label(Wire, kw_only=True):
     text: str
     score: float
     evidence: str = ""
-    """"12 of 13 queries", or "over 400 texts"; empty where it is not known."""
+    """"12 of 13 queries of this text", or "over 400 texts"; empty where it is not known."""
     rests: bool = False
     """The head looks where nothing is to be learnt, and does nothing else that was found."""
 

@@ -13,7 +13,7 @@ import style from "./app.css";
 import { Compared } from "./against";
 import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
-import { FirstHint, LessonCard } from "./lesson";
+import { LessonCard } from "./lesson";
 import { Dial } from "./dial";
 import { OffStrip } from "./off_strip";
 import { later } from "./later";
@@ -26,6 +26,7 @@ import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
 const Present = later<{ session: Session }>(async () => (await import("./later/present")).Present);
+const FirstHint = later(async () => (await import("./later/hint")).FirstHint);
 const Tour = later<{ session: Session }>(async () => (await import("./later/tour")).TourPanel);
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
@@ -80,7 +81,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   return (
     <>
       <AppHeader session={session} fold={() => setUnfolded(!unfolded)} />
-      {session.atlasSeen && session.models && <AtlasLayer session={session} />}
+      {session.atlasSeen && session.models && <AtlasLayer key={session.model} session={session} />}
       <div hidden={session.inAtlas} class={`app-main${unfolded ? " unfolded" : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
         {current ? <Side session={session} instrument={current} /> : <aside class="side" aria-label="Heads" />}
         <main class="centre">

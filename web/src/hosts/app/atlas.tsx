@@ -15,20 +15,17 @@ const texts = new Newest();
 export async function openText(session: Session, { document, query, kind, layer, head, view }: TextPlace): Promise<void> {
   // Another text may be typed and read meanwhile.
   const signal = AbortSignal.any([texts.begin(), session.work.signal]);
-  const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`, signal).catch((error: unknown) => {
+  const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}?model=${encodeURIComponent(session.model)}`, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
   if (found) await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
-/** Whether the atlas of the selected model is, or can be, open. */
-const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
-
 export function AtlasButton({ session }: { session: Session }): JSX.Element | null {
-  if (!hasAtlas(session)) return null;
+  if (!session.entry?.reads) return null;
   return (
     <button class="icon" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
-      {session.inAtlas ? "back" : "atlas"}
+      {session.inAtlas ? "back" : session.hasAtlas ? "atlas" : "Build an atlas"}
     </button>
   );
 }

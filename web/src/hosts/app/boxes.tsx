@@ -12,9 +12,17 @@ import type { Session } from "./session";
 const Documents = later<{ session: Session }>(async () => (await import("./later/documents")).Documents);
 const DropZone = later<{ session: Session }>(async () => (await import("./later/media")).DropZone);
 
+/** Characters that a box in the header's row shows; a longer text has a row to itself. */
+const oneRow = 60;
+
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
   const asks = session.converses && session.documents.length > 0;
   const [first, second] = asks ? ["Question", "Answer (optional)"] : ["Sentence A", session.entry?.encoder_decoder ? "Decoder text" : "Sentence B"];
+  const { entry, pair, wasRead } = session;
+  // A decoder has no second sentence, but a question over documents has an answer.
+  const hasSecond = asks || !entry?.causal || entry.encoder_decoder || !!(pair || wasRead.pair);
+  // The text on screen decides, so that the box keeps its place while one types.
+  const isLong = Math.max(wasRead.text.length, wasRead.pair.length) > oneRow;
   if (session.senses) {
     return (
       <div class="texts">
@@ -25,9 +33,9 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
   }
   return (
     // Space for a text while it is typed, not on focus: otherwise a click elsewhere would move its target.
-    <div class={session.changed ? "texts typing" : "texts"}>
+    <div class={`texts${session.changed ? " typing" : ""}${isLong ? " long" : ""}`}>
       <TextBox session={session} which="text" label={first} onRead={onRead} />
-      <TextBox session={session} which="pair" label={second} onRead={onRead} />
+      {hasSecond && <TextBox session={session} which="pair" label={second} onRead={onRead} />}
       <AgainstText session={session} />
       {session.converses && <Documents session={session} />}
       <Count session={session} />

@@ -73,8 +73,13 @@ export class Placed extends Known {
 
   protected take(place: Place): void {
     const { model, text, pair, truncate, media, off, edits, wrote, against, againstText, pairing, atlas, step } = place;
-    this.set({ model, text, pair, truncated: truncate, off, edits, wrote, against, againstText, pairing, atlas, step, presenting: this.presenting || step !== null, atlasSeen: this.atlasSeen || atlas !== null });
+    this.set({ model, text, pair, truncated: truncate, off, edits, wrote, against, againstText, pairing, atlas, step, presenting: this.presents(step), atlasSeen: this.atlasSeen || atlas !== null });
     if (media) this.media = { media: "example", name: media };
+  }
+
+  /** A step of a tour is presented; Back from one leads out again. */
+  protected presents(step: number | null): boolean {
+    return step !== null || (this.presenting && this.step === null);
   }
 
   isOff(kind: Kind, layer: number, head: number): boolean {
@@ -83,6 +88,10 @@ export class Placed extends Known {
 
   get inAtlas(): boolean {
     return this.atlas !== null;
+  }
+
+  get hasAtlas(): boolean {
+    return !!this.models?.atlases?.includes(this.model);
   }
 
   showAtlas(on: boolean): void {

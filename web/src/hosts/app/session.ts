@@ -354,7 +354,7 @@ export class Session extends Placed {
     this.state = place.state;
     const { reading, mounted } = this;
     if (reading && mounted && this.phase === "ready" && here === there) {
-      this.set({ step: place.step, pairing: place.pairing, atlas: place.atlas, atlasSeen: this.atlasSeen || place.atlas !== null });
+      this.set({ step: place.step, presenting: this.presents(place.step), pairing: place.pairing, atlas: place.atlas, atlasSeen: this.atlasSeen || place.atlas !== null });
       return mounted.set(opening({ ...mounted.source.header, state: { ...reading.own, ...place.state, theme: this.theme } }));
     }
     this.landing = true;
@@ -382,6 +382,7 @@ export class Session extends Placed {
     const going = this.go(address);
     this.landing = false; // a step of a tour is one to go back over
     await going;
+    this.note(); // also where the step shows what is on screen already
   }
 
   private settle(phase: Phase): void {

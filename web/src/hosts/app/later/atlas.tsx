@@ -2,9 +2,11 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { fromQuery, getBytes, mountInto, openContainer, openText, opening, postFile, sentenceOf, takeIn, toQuery } from "../parts";
+import type { AtlasesReply } from "../../../protocol/app";
 import type { State, TextPlace } from "../../../protocol/types";
 import type { Instrument } from "../../../instrument/instrument";
 import type { Session } from "../session";
+import { Build } from "./build";
 
 /** Views that the first screen does without; a name in a variable is left to the browser by the bundler. */
 const views = "/static/headscope-heads.js";
@@ -14,7 +16,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const current = useRef<Instrument | null>(null);
   /** The atlas's own opening state. */
   const own = useRef<Partial<State>>({});
-  const [message, setMessage] = useState("Opening the atlas…");
+  const [message, setMessage] = useState("");
   const [opened, setOpened] = useState(0);
   /** The requested kind of heads, and the shown one. */
   const [asked, setAsked] = useState<string | null>(null);
@@ -23,20 +25,23 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const open = (file: File | undefined) => {
     if (!file) return;
     setMessage(`Opening ${file.name}…`);
-    postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
-      session.models = { ...session.models!, atlas };
-      setOpened((count) => count + 1);
-    }, fail);
+    postFile<AtlasesReply>(`api/atlas?${named}`, file).then(take, fail);
   };
-  const { atlas, theme, models } = session;
+  const named = `model=${encodeURIComponent(session.model)}`;
+  const take = ({ atlases }: AtlasesReply) => {
+    session.models = { ...session.models!, atlases };
+    setOpened((count) => count + 1);
+  };
+  const { atlas, theme, hasAtlas } = session;
   useLayoutEffect(() => {
-    if (!models?.atlas) return setMessage("No atlas of this model is open: open a file that headscope atlas wrote.");
+    if (!hasAtlas) return;
+    setMessage("Opening the atlas…");
     let stop = () => undefined as void;
     const showing = new AbortController();
     const { signal } = showing;
     const show = async () => {
       const linked = new URLSearchParams(session.atlas ?? "");
-      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? linked.get("kind") ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
+      const [bytes] = await Promise.all([getBytes(`api/atlas?${named}&kind=${asked ?? linked.get("kind") ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
       const source = openContainer(bytes);
       if (signal.aborted || !holder.current) return;
       takeIn();
@@ -101,11 +106,13 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
           </label>
         )}
         <label class="button">
-          open another atlas
+          {hasAtlas ? "open another atlas" : "open an atlas file"}
           <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
         </label>
+        {hasAtlas && <a class="button" data-control="atlas-save" download href={`api/atlas/file?${named}`}>save this atlas</a>}
         {message && <p class="message" role="status">{message}</p>}
       </div>
+      {!hasAtlas && <Build session={session} onBuilt={take} />}
       <div ref={holder} />
     </main>
   );

@@ -16,7 +16,7 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
   const [wrong, setWrong] = useState("");
   const question = wanted && query !== null ? `${id} ${kind} ${layer} ${head} ${query}` : null;
   const answer = useAnswer(question, (signal) => postJson<NearestReply>("api/atlas/nearest", { id, kind, layer, head, query }, signal), 200);
-  if (session.models?.atlas !== session.model || session.senses) return null;
+  if (!session.hasAtlas || session.senses) return null;
   const reply = answer?.for === question ? answer.reply : null;
   const token = query === null ? "" : visible(instrument.reading.tokens(kind).query.text[query] ?? "");
   const shown = view === "text" || view === "matrix" ? view : "head";

@@ -146,7 +146,6 @@ export class Known extends signals(initial) {
   protected async learn(signal: AbortSignal): Promise<void> {
     if (!this.entry || Object.keys(this.entry.layers).length) return;
     const found = await getJson<ModelsReply>("api/models", signal);
-    // An atlas may have been opened meanwhile.
-    this.models = { ...found, atlas: found.atlas ?? this.models?.atlas };
+    this.models = found;
   }
 }
