@@ -125,7 +125,8 @@ def test_only_two_named_models_are_compared_at_once():
 
 def test_what_changed_is_of_the_pair_in_the_titles(new_page, address):
     page = open_against(new_page, address, "another-text", "&against_text=a+dog+ran+to+it")
-    panel, title = page.locator("[data-panel=change]"), page.locator('[data-side-title="other"]')
+    panel = page.locator("section", has=page.get_by_role("heading", name="What changed"))
+    panel, title = panel.last, page.locator('[data-side-title="other"]')
     for pairing in ("likeness", "number"):
         page.locator("[data-control=pairing]").select_option(pairing)
         for head in range(4):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from playwright.sync_api import Locator
 
 import headscope as hs
 from headscope.reading import LayerAttention, Part, Reading
-from tests.browser.looking import Seen, until
+from headscope.surfaces.app import Models, create_app
+from tests.browser.looking import until
+from tests.browser.serving import served
+from tests.tiny import tiny_scope
 
 pytestmark = pytest.mark.browser
 
@@ -22,11 +26,12 @@ def reading_of(dim: int) -> Reading:
     return Reading({"encoder": Part("encoder", scope_tokens, scope_tokens, (layer,))}, "made up")
 
 
-def fits(seen: Seen) -> bool:
-    measured = """e => [e.scrollWidth - e.clientWidth, e.getBoundingClientRect().width,
-      e.querySelector('canvas').getBoundingClientRect().width]"""
-    inside, own, canvas = seen.view().locator(".nv").evaluate(measured)
-    return inside <= 1 and canvas <= own + 1
+def fits(view: Locator) -> bool:
+    """Neither the view nor its canvas is wider than the stage."""
+    measured = """e => [e.scrollWidth - e.clientWidth,
+      e.querySelector('canvas').getBoundingClientRect().right - e.getBoundingClientRect().right,
+      e.getBoundingClientRect().right - e.closest('.stage').getBoundingClientRect().right]"""
+    return max(view.evaluate(measured)) <= 1
 
 
 @pytest.mark.parametrize("dim", [32, 64, 128, 256])
@@ -34,7 +39,23 @@ def test_nothing_is_clipped_in_the_neuron_view(show, dim) -> None:
     seen = show(hs.neuron_view(reading_of(dim), query=4))
     for width in (1920, 1440, 1024, 390):
         seen.page.set_viewport_size({"width": width, "height": 900})
-        assert until(seen.page, lambda: fits(seen)), (dim, width)
+        assert until(seen.page, lambda: fits(seen.view().locator(".nv"))), (dim, width)
     steps = seen.view().locator(".nv-steps li").all_inner_texts()
     assert [step.split()[0] for step in steps] == ["q", "k", "q×k", "q·k", "softmax"]
     assert not seen.errors
+
+
+def test_nothing_is_clipped_beside_the_dial_where_neurons_turn_in_pairs(new_page) -> None:
+    dims = (32, 64, 128, 256)
+    scopes = {f"d{dim}": tiny_scope("LlamaForCausalLM", head_dim=dim) for dim in dims}
+    with served(create_app(Models([*scopes], scopes=scopes))) as where:
+        page = new_page()
+        for name in scopes:
+            asked = f"model={name}&text=one+red+house+and+a+dog&view=neuron&layer=1&head=0&query=4"
+            for sort in ("", "&sort=contribution"):
+                page.goto(f"{where}/?{asked}{sort}")
+                page.locator(".app-view.hs-ready").wait_for()
+                view = page.locator(".app-view .nv")
+                for width in (1920, 1440, 1024, 390):
+                    page.set_viewport_size({"width": width, "height": 900})
+                    assert until(page, lambda view=view: fits(view)), (name, sort, width)

@@ -193,7 +193,11 @@ class Stepper(Walker):
     def check(self, at: int) -> None:
         url, seen = self.past[at]
         assert until(self.page, lambda: self.page.url == url), (self.page.url, url)
-        assert self.look() == seen, url
+        now = self.look()
+        assert now == seen, (
+            url,
+            [pair for pair in zip(now, seen, strict=False) if len({*pair}) > 1],
+        )
         assert self.page.url == url
 
 
@@ -280,7 +284,8 @@ def test_back_forward_and_reload_lead_over_atlas_comparison_edits_models_and_tou
     walk.step(click('[role="tab"][data-view="prediction"]'))
     walk.step(click('.pr-text [data-token="3"]'))
     walk.step(click('[role="tab"][data-view="matrix"]'))
-    page.locator(".app-view").evaluate("view => view.headscope.set({query: 4, key: 1})")
+    pinned = "view => view.headscope.set({query: 4, key: 1})"
+    walk.step(lambda: page.locator(".app-view").evaluate(pinned))
     walk.step(weight)
     walk.step(click('[data-control="undo-edit"]'))
     walk.step(tour)

@@ -7,9 +7,6 @@ from starlette.testclient import TestClient
 
 import headscope as hs
 from headscope.surfaces.app import Models, create_app
-from headscope.surfaces.app.predictions import attribution
-from headscope.surfaces.app.request import ReadRequest, WriteRequest
-from headscope.surfaces.app.session import Session
 from tests.views.decoding import Container
 
 
@@ -19,21 +16,26 @@ def client_of(scope: hs.Scope) -> TestClient:
 
 
 def test_why_of_every_token_of_a_written_text_is_the_attribution_at_its_position(tiny_llama):
-    session = Session(Models(["model"], scopes={"bundled": tiny_llama, "model": tiny_llama}))
-    written = session.write(WriteRequest(count=30, model="model", text="one red house"))
-    header = session.read(ReadRequest(model="model", text="", writing=written["id"])).header
-    kept = session.readings.get(header["id"])
-    tokens = kept.reading.part("decoder").query
-    assert len(written["steps"]) == 30 and len(tokens) >= 30
-    for token in range(1, len(tokens)):
-        found = attribution(kept, None, token=token)
-        ids = {"input_ids": [tokens.ids.tolist()]}
-        expected = logits_of(tiny_llama, ids)[token - 1, tokens.ids[token]]
-        assert found.position == token - 1
-        assert found.value == pytest.approx(float(expected), abs=1e-3)
-        assert found.value - found.unexplained == pytest.approx(
-            sum(part.value for part in found.parts), abs=1e-3
-        )
+    client = client_of(tiny_llama)
+    asked = {"count": 30, "model": "model", "text": "a dog ran"}
+    written = client.post("/api/write", json=asked).json()
+    read = {"model": "model", "text": "", "writing": written["id"]}
+    name = Container(client.post("/api/read", json=read).content).header["id"]
+    tokens = tiny_llama.generate("a dog ran", max_new_tokens=30).part("decoder").query
+    first, ids = written["prompt_tokens"], tokens.ids
+    assert len(written["steps"]) == len(ids) - first == 30
+    text = " ".join(tokens.labels[1:])  # its [CLS] is added again
+    assert tiny_llama.read(text).part().query.ids[: len(ids)].tolist() == ids.tolist()
+    logits = logits_of(tiny_llama, {"input_ids": [ids.tolist()]})
+    for token in range(first, len(ids)):
+        reply = client.post("/api/attribute", json={"id": name, "token": token})
+        shown = Container(reply.content).header["prediction"]
+        expected = hs.attribute(tiny_llama, text, target=int(ids[token]), position=token - 1)
+        assert shown["position"] == token - 1
+        assert shown["value"] == pytest.approx(float(logits[token - 1, ids[token]]), abs=1e-3)
+        assert [(part["label"], part["value"]) for part in shown["parts"]] == [
+            (part.label, pytest.approx(part.value, abs=1e-3)) for part in expected.strongest(24)
+        ]
 
 
 def logits_of(scope: hs.Scope, inputs):

@@ -7,7 +7,7 @@ export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
   const tabs = instrument.tabs();
   const keys = [...keyList];
   if (tabs.length > 1) keys.push([`1 … ${tabs.length}`, tabs.map((tab) => tab.title).join(", ")]);
-  if (instrument.options.dial) keys.push(["P", "present: the picture alone; again to leave"]);
+  if (instrument.options.dial) keys.push(["Shift+P", "present: the picture alone; again to leave"]);
   const dialog = useRef<HTMLDialogElement>(null);
   // A modal dialog holds the focus, and gives it back to where it was. It is one from the moment it
   // is there: an Escape pressed right after the key that asked for it would otherwise be lost.

@@ -40,7 +40,7 @@ export function Present({ session }: { session: Session }): JSX.Element {
           <button class="button" data-control="tour-on" aria-label="Next step" disabled={step === tour.length - 1} onClick={() => void session.walkTour(1)}>›</button>
         </>
       )}
-      <button class="icon" data-control="leave-present" aria-label="Leave present mode" title="Leave present mode  P" onClick={() => session.present(false)}>×</button>
+      <button class="icon" data-control="leave-present" aria-label="Leave present mode" title="Leave present mode  Shift+P" onClick={() => session.present(false)}>×</button>
     </section>
   );
 }
