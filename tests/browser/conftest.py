@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Response, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from headscope.surfaces.app import Models
 from tests.browser.looking import Seen
@@ -81,27 +81,8 @@ def models(tiny_bert, tiny_llama) -> Models:
 
 
 @pytest.fixture
-def faults() -> list[str]:
-    """What went wrong on a test's pages; one that means to provoke it clears the list."""
-    return []
-
-
-def watched(page: Page, faults: list[str]) -> Page:
-    """Keeps errors of scripts, messages of the console, and answers with 4xx or 5xx."""
-
-    def note(reply: Response) -> None:
-        if reply.status >= 400:
-            faults.append(f"{reply.status} {reply.url}")
-
-    page.on("response", note)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and faults.append(said.text))
-    return page
-
-
-@pytest.fixture
-def new_page(chromium: Browser, faults: list[str]) -> Iterator[Callable[..., Page]]:
-    """A page in a context of its own, 1280 × 800, on which nothing may go wrong."""
+def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """A page in a context of its own, 1280 × 800."""
     contexts = []
 
     def make(**options: object) -> Page:
@@ -109,12 +90,11 @@ def new_page(chromium: Browser, faults: list[str]) -> Iterator[Callable[..., Pag
         context = chromium.new_context(**settings)  # pyright: ignore[reportArgumentType]
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        return slowed(watched(context.new_page(), faults))
+        return slowed(context.new_page())
 
     yield make
     for context in contexts:
         context.close()
-    assert faults == []
 
 
 @pytest.fixture

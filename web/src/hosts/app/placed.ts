@@ -43,7 +43,9 @@ export class Placed extends Known {
   /** Update the address soon: a new entry of the history, or, for display options, in place. */
   note(): void {
     clearTimeout(this.urlTimer);
-    this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
+    // An atlas that is opening has no state yet: with it, opening would be two steps.
+    const isOpening = () => this.atlas === "" && this.hasAtlas;
+    this.urlTimer = setTimeout(() => this.phase === "ready" && !isOpening() && this.writeAddress(), 150);
   }
 
   private writeAddress(): void {

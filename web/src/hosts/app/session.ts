@@ -381,8 +381,7 @@ export class Session extends Placed {
     this.presenting = true;
     const going = this.go(address);
     this.landing = false; // a step of a tour is one to go back over
-    await going;
-    this.note(); // also where the step shows what is on screen already
+    await going.then(() => this.note()); // also where the step shows what is on screen already
   }
 
   private settle(phase: Phase): void {
