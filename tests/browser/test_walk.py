@@ -296,8 +296,9 @@ def test_back_forward_and_reload_lead_over_atlas_comparison_edits_models_and_tou
     for at in range(1, len(walk.past)):
         page.go_forward()
         walk.check(at)
-        page.reload()
-        walk.check(at)
+        if at in (2, 4, 8, 12, 15, 17):  # atlas, comparison, mask, why, edit, tour
+            page.reload()
+            walk.check(at)
     assert walk.errors == []
 
 

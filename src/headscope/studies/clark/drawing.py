@@ -18,7 +18,7 @@ from headscope.figures.of_heads.named_points import name_points
 def lines_by_layer(
     curves: Mapping[str, NDArray[np.float64]],
     label: str,
-    paper: Mapping[str, NDArray[np.float64]],  # by the same names
+    paper: Mapping[str, NDArray[np.float64]] | None = None,  # by the same names
 ) -> Figure:
     """One line per curve, with its own colour and mark; the paper's is dashed beside it."""
     marks = "os^D"
@@ -30,6 +30,8 @@ def lines_by_layer(
             drawn: Any = {"color": hues[number], "marker": marks[number % len(marks)]}
             layers = np.arange(len(values))
             axes.plot(layers, values, linewidth=1.2, markersize=3, label=drawable(name), **drawn)
+            if paper is None:
+                continue
             axes.plot(
                 layers, paper[name], linewidth=0.9, markersize=2, linestyle=(0, (4, 3)),
                 label=drawable(f"{name}, paper"), **drawn,

@@ -38,7 +38,8 @@ def estimate(scope: Scope, given: str) -> dict[str, Any]:
 
 def build(scope: Scope, given: str) -> Atlas:
     """The atlas that `headscope atlas` makes of a text file with these lines."""
-    return _made(scope, texts_of(given), lambda now: check_stop("atlas", now.done / now.total))
+    texts = texts_of(given)
+    return _made(scope, texts, lambda now: check_stop("atlas", now.done / len(texts)))
 
 
 def _made(scope: Scope, texts: Sequence[str], progress: ProgressCallback) -> Atlas:

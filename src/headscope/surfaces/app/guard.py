@@ -27,8 +27,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MOST_BYTES = 1_048_576  # of one request
 # a file of 12 MB as base64 in JSON; an atlas as bytes
-LARGER = {"/api/media": 17_000_000, "/api/atlas": 2**26}
-LARGER |= {"/api/atlas/build": 17_000_000, "/api/atlas/estimate": 17_000_000}
+LARGER = {
+    "/api/media": 17_000_000,
+    "/api/atlas": 2**26,
+    "/api/atlas/build": 17_000_000,
+    "/api/atlas/estimate": 17_000_000,
+}
 PATIENCE = 20.0  # seconds for a request's body to arrive
 COOKIE = "headscope-token"
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::[0-9]{1,5})?", re.I)

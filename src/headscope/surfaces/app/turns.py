@@ -22,8 +22,13 @@ ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=
 GLANCE = 0.2  # seconds between checks whether the client still waits
 # Where each stage of a long reading begins, and its share of the time. Measured on one thread:
 # 0.14, 0.12, 0.74 (bundled model, 500 tokens) and 0.31, 0.08, 0.61 (SmolLM2, 799 tokens).
-STAGES = {"pass": (0.0, 0.2), "measures": (0.2, 0.1), "labels": (0.3, 0.7)}
-STAGES |= {"trial": (0.0, 0.0), "atlas": (0.0, 1.0)}
+STAGES = {
+    "pass": (0.0, 0.2),
+    "measures": (0.2, 0.1),
+    "labels": (0.3, 0.7),
+    "trial": (0.0, 0.0),
+    "atlas": (0.0, 1.0),
+}
 TOO_EARLY = 0.05  # least share of the work for an estimate of the time left
 
 
