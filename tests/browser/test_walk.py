@@ -11,15 +11,8 @@ import pytest
 
 import headscope as hs
 from headscope.studies.report import Report
-from headscope.surfaces.app import Models
-from headscope.surfaces.app.front import HEADERS, Front
-from headscope.surfaces.app.guard import LOOPBACK, Guard
-from headscope.surfaces.app.server import routes_over
-from headscope.surfaces.app.session import session_over
 from headscope.views import discover
-from tests.atlas.conftest import texts
-from tests.browser.looking import display, until
-from tests.browser.serving import served
+from tests.browser.looking import until
 from tests.browser.test_app import address
 from tests.browser.test_widget import shown
 
@@ -225,78 +218,6 @@ def test_back_forward_and_reload_give_every_step_again(new_page, address):
         page.go_forward()
         walk.check(at)
         if at > 2:
-            page.reload()
-            walk.check(at)
-    assert walk.errors == []
-
-
-@pytest.fixture(scope="module")
-def with_atlas(tiny_bert, tiny_llama):
-    scopes = {"tiny": tiny_bert, "writer": tiny_llama}
-    models = Models(["tiny", "writer"], scopes=scopes)
-    session = session_over(models, hs.atlas(tiny_bert, texts(12), top=4, progress=False))
-
-    def make(stage):
-        stage.doing = None
-        return routes_over(session)
-
-    with served(Guard(Front(make), LOOPBACK, HEADERS)) as where:
-        yield where
-
-
-def test_back_forward_and_reload_lead_over_atlas_comparison_edits_models_and_tours(
-    new_page, with_atlas
-):
-    page = new_page(viewport={"width": 1440, "height": 900})
-    walk = Stepper(page, f"{with_atlas}/?model=tiny&text=the+cat+sat+on+the+mat&layer=1&head=2")
-    click = lambda selector: lambda: page.locator(selector).first.click()  # noqa: E731
-    choose = lambda name, value: lambda: page.select_option(f"[data-control={name}]", value)  # noqa: E731
-
-    def against_a_text():
-        choose("against", "another-text")()
-        page.locator('[data-control="against-text"]').fill("a dog ran to the house")
-        page.locator('[data-control="against-text"]').press("Enter")
-
-    def weight():
-        number = page.locator('[data-control="weight"]')
-        assert until(page, number.input_value)
-        number.fill("0.9")
-        number.press("Tab")
-
-    def tour():
-        page.locator('[data-control="tour"]').click()
-        page.locator('[data-control="tour-save"]').click()
-        page.locator('[data-control="tour-show"]').click()
-
-    walk.step(click('[data-control="atlas"]'))
-    display(page.locator(".app-atlas"))
-    walk.step(choose("panels", "heads"))
-    walk.step(click(".at-examples li .at-text"))
-    walk.step(against_a_text)
-    walk.step(choose("pairing", "likeness"))
-    walk.step(choose("against", ""))
-    walk.step(click('[role="tab"][data-view="prediction"]'))
-    walk.step(click("[data-mask] button"))
-    walk.step(
-        lambda: (page.locator("[data-control=examples] summary").click(), click("[data-example]")())
-    )
-    walk.step(choose("model", "writer"))
-    walk.step(click('[role="tab"][data-view="prediction"]'))
-    walk.step(click('.pr-text [data-token="3"]'))
-    walk.step(click('[role="tab"][data-view="matrix"]'))
-    pinned = "view => view.headscope.set({query: 4, key: 1})"
-    walk.step(lambda: page.locator(".app-view").evaluate(pinned))
-    walk.step(weight)
-    walk.step(click('[data-control="undo-edit"]'))
-    walk.step(tour)
-    walk.step(click('[data-control="leave-present"]'))
-    for at in reversed(range(len(walk.past) - 1)):
-        page.go_back()
-        walk.check(at)
-    for at in range(1, len(walk.past)):
-        page.go_forward()
-        walk.check(at)
-        if at in (2, 4, 8, 12, 15, 17):  # atlas, comparison, mask, why, edit, tour
             page.reload()
             walk.check(at)
     assert walk.errors == []

@@ -1,6 +1,6 @@
 /** The choice of what to compare a reading with. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import { later } from "./later";
 import { allOn, anotherText } from "./placed";
@@ -36,7 +36,9 @@ export function Against({ session }: { session: Session }): JSX.Element | null {
 
 /** The other text, where one is compared with. */
 export function AgainstText({ session }: { session: Session }): JSX.Element | null {
-  const [typed, setTyped] = useState(session.againstText);
+  const { againstText } = session;
+  const [typed, setTyped] = useState(againstText);
+  useLayoutEffect(() => setTyped(againstText), [againstText]);
   if (session.against !== anotherText) return null;
   return (
     <textarea
