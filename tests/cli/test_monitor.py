@@ -29,12 +29,12 @@ def test_documents_become_examples_a_monitor_and_scores(model, tmp_path):
     said = call("fit", labelled, *options, "-o", kept)
     assert said.exit_code == 0 and "AUROC" in said.output, said.output
     with labelled.open("a") as file:
-        file.write("no json\n" + json.dumps({"messages": "x"}) + "\n")
+        file.write("no json\n" + "[" * 50_000 + "\n" + json.dumps({"messages": "x"}) + "\n")
     said = call("score", labelled, "--monitor", kept, "-m", model, "-o", scores)
     assert said.exit_code == 0, said.output
     table = pd.read_csv(scores)
     assert table["score"].notna().sum() == 2 * len(TEXTS)
-    assert table["error"].notna().tolist()[-2:] == [True, True]
+    assert table["error"].notna().tolist()[-3:] == [True, True, True]
     one = json.loads(labelled.read_text().splitlines()[0])
     scope = hs.load(model)
     alone = hs.open(kept).score(scope, one["messages"], one["documents"], one["answer"])

@@ -132,6 +132,8 @@ def test_what_was_accepted_in_silence_is_refused(tiny_bert: hs.Scope, tiny_gpt2:
         hs.circuits.composition(tiny_gpt2, through=("z",))
     with pytest.raises(BadInput, match="DataFrame"):
         tiny_bert.read(pd.DataFrame({"text": ["the cat"]}))
+    with pytest.raises(BadInput, match="keep= is 'auto' or a list"):
+        tiny_bert.read("the cat", keep=np.array(3))
     weights = np.full((1, 1, 2, 2), 0.5)
     weights[0, 0, 0] = -0.5, 1.5
     with pytest.raises(BadInput, match="negative numbers"):
