@@ -160,7 +160,7 @@ def _modules(scope: Scope, found: Wiring, layer: int, name: str) -> list[tuple[n
     chosen, around = {
         "stream.before": ([whole], _given),
         "stream.after": ([whole], _output),
-        "attention.heads": (heads, _heads(found)),
+        "attention.heads": (heads, _heads(found) if heads else _output),
         "attention.output": (heads, _output),
         "mlp.inner": (mlps[-1:], _given),
         "mlp.output": (mlps[-1:], _output),

@@ -229,20 +229,26 @@ class _Pass:
 
     def _through(self, encoded: Encoded) -> None:
         batch: UnitBatch | None = None
+        shape: tuple[int, ...] = ()
         self.totals.begin(tuple(encoded.plans))
         even = [row for row, one in enumerate(encoded.plans) if one.number % 2 == 0]
         self.first_half.begin(tuple(encoded.plans[row] for row in even))
         self.kept.begin(encoded.plans)
 
         def sink(call: Call) -> None:
-            nonlocal batch
+            nonlocal batch, shape
             if call.kind != self.kind:
                 return
             weights = call.weights.detach().float()[encoded.rows]
             check_finite(weights, call.layer)
             if batch is None:
-                queries, keys = weights.shape[-2:]
+                shape = queries, keys = tuple(weights.shape[-2:])
                 batch = unit_batch(encoded.plans, queries, keys, weights.device)
+            elif tuple(weights.shape[-2:]) != shape:
+                raise BadInput(
+                    f"Layer {call.layer} of {self.scope.name} does not attend among the tokens of "
+                    "the text (it pools them), so no links can be found in it."
+                )
             there, back = batch.maps(
                 weights, self.kind == "cross", call.valid_queries[encoded.rows]
             )
