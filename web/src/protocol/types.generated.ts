@@ -219,7 +219,7 @@ export interface Label {
   head: number;
   text: string;
   score: number;
-  /** "12 of 13 queries", or "over 400 texts"; empty where it is not known. */
+  /** "12 of 13 queries of this text", or "over 400 texts"; empty where it is not known. */
   evidence?: string;
   /** The head looks where nothing is to be learnt, and does nothing else that was found. */
   rests?: boolean;
@@ -727,6 +727,14 @@ export interface WritersRequest extends NearestRequest {
   key?: number | null;
 }
 
+/** POST /api/atlas/estimate and /api/atlas/build. */
+export interface BuildRequest {
+  model: string;
+  /** A text a line; "": the novels in the package. */
+  text?: string;
+  ticket?: string | null;
+}
+
 /** POST /api/cancel. */
 export interface CancelRequest {
   ticket: string;
@@ -740,7 +748,15 @@ export interface HeadAddress {
   head?: number | null;
 }
 
-/** GET /api/atlas/text/{document}. */
+/** GET /api/atlas?model=&kind= and /api/atlas/file?model=. */
+export interface AtlasAddress {
+  model: string;
+  /** null: the first kind of its heads. */
+  kind?: string | null;
+}
+
+/** GET /api/atlas/text/{document}?model=. */
 export interface TextAddress {
+  model: string;
   document: number;
 }
