@@ -35,7 +35,7 @@ MORE: dict[str, Callable[[hs.Scope], Any]] = {
     "singular": lambda s: circuits.singular(s, first(s), 0, n=2),
     "trace": lambda s: circuits.trace(s, prompt(s)),
     "weighted": lambda s: circuits.weighted(s, prompt(s)),
-    "ground": lambda s: hs.ground(s, "who sat ?", DOCUMENTS, "the cat", shuffles=1, heads=1),
+    "ground": lambda s: hs.ground(s, "who sat ?", DOCUMENTS, "the cat", shuffles=1, most_heads=1),
     "neuron_view": lambda s: hs.neuron_view(s.read(prompt(s), keep=("q", "k"))).html(),
     "matrix_view": lambda s: hs.matrix_view(s.read(prompt(s))).html(),
     "text_view": lambda s: hs.text_view(s.read(prompt(s))).html(),

@@ -196,7 +196,7 @@ def test_generation_runs_under_edits(tiny_gpt2):
     ("options", "sentence"),
     [
         ({"heads": [(9, 0)]}, "no encoder layer 9"),
-        ({"heads": [(0, 4)]}, "no head 4 in layer 0"),
+        ({"heads": [(0, 4)]}, "There is no head 4; layer 0 has heads 0 to 3"),
         ({"heads": [(0, -1)]}, "no head -1"),
         ({"heads": [3]}, "as (layer, head)"),
         ({"layers": [2]}, "no encoder layer 2"),

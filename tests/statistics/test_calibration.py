@@ -6,7 +6,6 @@ Those of ablations and patching are in tests/tasks/test_calibration.py.
 from __future__ import annotations
 
 import warnings
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,8 @@ from headscope.grounding.monitors.fit import auroc_interval
 from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
 from headscope.probes.cases import against_baseline
-from headscope.roles.fields import LINKS
 from headscope.roles.find import find_heads
-from headscope.roles.together import _row, equal
+from headscope.roles.together import _interval
 from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
 from headscope.statistics.significance import (
@@ -257,21 +255,13 @@ def subsets_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndar
 
 def together_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     """Whether the interval of chosen heads' precision misses the truth, in n documents."""
-    head, right = (0, 0, 0), 0.6
+    right = 0.6
     counts = chance.integers(1, 12, n)
     hits = chance.binomial(counts, chance.beta(8 * right, 8 * (1 - right), n))
-    documents: Any = [
-        SimpleNamespace(maps={head: np.zeros((1, 1))}, plan=SimpleNamespace(number=at))
-        for at in range(n)
-    ]
-
-    def score(document: Any, maps: np.ndarray) -> tuple[np.ndarray, float]:
-        at = document.plan.number
-        return np.array([float(hits[at])]), float(counts[at])
-
-    found: Any = _row("null", equal([head]), documents, documents, LINKS, score, trial)
-    missed = found["low"] > right or found["high"] < right
-    return np.array([np.nan if np.isnan(found["low"]) else missed])
+    _, low, high = _interval(
+        np.arange(n), hits[:, None].astype(float), counts[:, None].astype(float), True, trial
+    )
+    return np.array([np.nan if np.isnan(low) else low > right or high < right])
 
 
 NULLS = {

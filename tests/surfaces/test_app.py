@@ -326,7 +326,7 @@ def test_a_gpu_without_enough_memory_is_told_of_in_a_sentence(client, monkeypatc
 
 def test_a_given_file_that_is_no_atlas_is_told_without_a_path_of_the_server():
     with pytest.raises(BadInput) as told:
-        opened_bytes(b"nothing of the kind", Models([]))
+        opened_bytes(b"nothing of the kind", Models([]), "")
     assert str(told.value) == (
         "The file is not an atlas: it is neither a zip nor a folder of tables."
     )

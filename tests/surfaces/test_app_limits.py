@@ -189,13 +189,13 @@ def test_an_atlas_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(mod
     assert len(data) < 200_000
     with measured() as peak:
         with pytest.raises(BadInput, match="too large once unpacked"):
-            opened_bytes(data, models)
+            opened_bytes(data, models, "")
         assert peak() < 1e8
     zeros = io.BytesIO()
     with zipfile.ZipFile(zeros, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("profiles.parquet", bytes(2**27))
     with pytest.raises(BadInput, match="too large once unpacked"):
-        opened_bytes(zeros.getvalue(), models)
+        opened_bytes(zeros.getvalue(), models, "")
 
 
 def test_a_dangling_link_in_a_model_folder_does_not_stop_the_app(tmp_path):

@@ -124,7 +124,7 @@ def test_a_monitor_is_fitted_kept_and_applied(scope, tmp_path):
 
 def test_a_stopped_fit_resumes(scope, tmp_path, monkeypatch):
     path, examples = tmp_path / "monitor.json", hs.monitor.context_kept(TEXTS)[:12]
-    options = {"heads": 3, "shuffles": 5, "progress": False}
+    options = {"most_heads": 3, "shuffles": 5, "progress": False}
     whole = hs.monitor.fit(scope, examples, **options)
     read: list[str] = []
 
