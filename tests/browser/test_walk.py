@@ -12,7 +12,6 @@ import pytest
 import headscope as hs
 from headscope.studies.report import Report
 from headscope.views import discover
-from tests.browser.looking import until
 from tests.browser.test_app import address
 from tests.browser.test_widget import shown
 
@@ -141,86 +140,6 @@ def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, addres
         page.locator(".app-view.hs-ready").wait_for()
         walker.ask(f"headscopeWalk.settle({APP_HOST})")
         assert walker.ask(f"headscopeWalk.signature({APP_HOST})") == before, view
-
-
-class Stepper(Walker):
-    """Walks the app step by step; every step can be gone back over, and reopened."""
-
-    def __init__(self, page, url: str) -> None:
-        super().__init__(page, APP_HOST)
-        page.goto(url)
-        self.past: list[tuple[str, list[str]]] = []
-        self.arrive("")
-
-    def arrive(self, before: str) -> None:
-        """Once the address has changed and the picture has come to rest, both are remembered."""
-        assert until(self.page, lambda: self.page.url != before)
-        seen = self.look()
-        self.past.append((self.page.url, seen))
-
-    def look(self) -> list[str]:
-        ready = self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready')
-        ready.wait_for(state="attached")  # an atlas may lie over it
-        self.page.wait_for_timeout(400)  # longer than the address takes to follow
-        self.ask(f"headscopeWalk.settle({APP_HOST})")
-        if self.page.locator(".app-atlas:not([hidden])").count():
-            self.page.locator(".app-atlas .at-page h2").wait_for()
-            return [self.page.locator(".app-atlas").inner_text()]
-        assert until(self.page, lambda: not self.page.locator(".side .stale").count())
-        fields = self.page.locator("textarea:not([data-control=tour-text]), select").filter(
-            visible=True
-        )
-        boxes = [
-            f"{box.get_attribute('data-control')}: {box.input_value()}" for box in fields.all()
-        ]
-        around = self.page.locator("[data-off], .side, .pair-name, .present-caption")
-        words = around.all_inner_texts()
-        return [self.ask(f"headscopeWalk.signature({APP_HOST})"), *boxes, *words]
-
-    def step(self, act) -> None:
-        before = self.page.url
-        act()
-        self.page.mouse.move(2, 2)
-        self.arrive(before)
-
-    def check(self, at: int) -> None:
-        url, seen = self.past[at]
-        assert until(self.page, lambda: self.page.url == url), (self.page.url, url)
-        now = self.look()
-        assert now == seen, (
-            url,
-            [pair for pair in zip(now, seen, strict=False) if len({*pair}) > 1],
-        )
-        assert self.page.url == url
-
-
-def test_back_forward_and_reload_give_every_step_again(new_page, address):
-    page = new_page(viewport={"width": 1440, "height": 900})
-    walk = Stepper(page, f"{address}/?model=writer&text=the+cat+sat+on+the+mat")
-    click = lambda selector: lambda: page.locator(selector).first.click()  # noqa: E731
-    walk.step(lambda: page.keyboard.press("ArrowUp"))
-    walk.step(click('.app-view button.chip[data-head="2"]'))
-    walk.step(click('.dial [data-map="0-1"]'))
-    walk.step(click('[data-side="query"][data-token="3"]'))
-    for view in ("matrix", "prediction", "neuron", "text", "model", "head"):
-        walk.step(click(f'[role="tab"][data-view="{view}"]'))
-    walk.step(click('[data-flip="1"]'))
-    walk.step(click('[data-flip="3"]'))
-    walk.step(click('[data-control="all-on"]'))
-    walk.step(click('[data-control="write"]'))
-    page.locator('[data-control="write"]:has-text("write more")').wait_for()
-    page.locator("textarea").first.fill("a dog ran to the house")
-    walk.step(click('[data-control="read"]'))
-    for at in reversed(range(len(walk.past) - 1)):
-        page.go_back()
-        walk.check(at)
-    for at in range(1, len(walk.past)):
-        page.go_forward()
-        walk.check(at)
-        if at > 2:
-            page.reload()
-            walk.check(at)
-    assert walk.errors == []
 
 
 def test_the_picture_covers_three_fifths_of_the_window(new_page, address):
