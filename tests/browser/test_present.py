@@ -117,6 +117,14 @@ def test_a_tour_opens_in_a_page(show, tiny_bert, tmp_path) -> None:
     seen = show(view.html(tour=path))
     line = seen.page.locator("[data-headscope-steps]")
     expect(line).to_contain_text("One head Look at it.")
+    tabs, caption = seen.page.locator(".tabs"), line.locator(".page-tour")
+    for presented in (True, False, True):
+        expect(tabs).to_have_count(0 if presented else 1)
+        expect(caption).to_be_in_viewport(ratio=1)
+        picture = seen.page.locator("[data-headscope]").bounding_box()
+        assert picture["y"] + picture["height"] <= caption.bounding_box()["y"]
+        seen.page.keyboard.press("P")
+    seen.page.locator('[data-control="present"]').click()
     assert (seen.state()["layer"], seen.state()["heads"]) == (0, [1])
     seen.page.keyboard.press("PageDown")
     expect(line).to_contain_text("Map The same")

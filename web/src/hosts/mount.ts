@@ -12,7 +12,7 @@ export interface Host extends HTMLElement {
   headscope?: Mounted;
 }
 
-export function mount(element: HTMLElement, source: Source | ArrayBuffer | Uint8Array | DataView, options: MountOptions = {}): Mounted {
+export function mount(element: HTMLElement, source: Source | ArrayBuffer | Uint8Array | DataView, options: MountOptions = {}): Instrument {
   const opened = source instanceof ArrayBuffer || ArrayBuffer.isView(source) ? openContainer(source) : source;
   return mountInto(element, opened, options, false).instrument;
 }

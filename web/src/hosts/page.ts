@@ -25,7 +25,7 @@ export function mountPage(document: Document): void {
         if (linked) write(mounted);
       };
       const mounted = mount(element, source, { height, onState });
-      shown.push({ view: mounted, caption: source.header.caption ?? "" });
+      shown.push({ element, view: mounted, caption: source.header.caption ?? "" });
       if (wholly) follow(document, mounted);
     } catch (error) {
       showError(element, error);

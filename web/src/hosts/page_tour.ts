@@ -1,14 +1,16 @@
-/** A page's tour: its own, or a dropped file; its steps set the views' states. */
+/** A page's tour, its own or a dropped file, as slides: the picture of each step and its caption, without what stands around. */
 import { adoptStyle } from "../instrument/definitions";
+import type { Instrument } from "../instrument/instrument";
 import { tourOf } from "../state/tour";
 import type { Step } from "../state/tour";
-import type { Mounted } from "../protocol/types";
 import { make, sentenceOf } from "../render/dom";
 import { fromQuery } from "../state/url";
+import style from "./page_tour.css";
 
 /** A view of the page, and the line that says its model and text. */
 export interface Told {
-  view: Mounted;
+  element: HTMLElement;
+  view: Instrument;
   caption: string;
 }
 
@@ -24,9 +26,9 @@ export function tourIn(document: Document, views: Told[]): void {
 }
 
 /** The view whose text a step is about; of one text every step is. */
-function viewOf(views: Told[], address: URLSearchParams): Mounted | null {
+function viewOf(views: Told[], address: URLSearchParams): Told | null {
   const text = (address.get("text") ?? "").slice(0, 20);
-  return views.find(({ caption }) => caption.includes(text))?.view ?? null;
+  return views.find(({ caption }) => caption.includes(text)) ?? null;
 }
 
 /** The line of a tour lies under the views, in a shadow of its own. */
@@ -34,6 +36,9 @@ function line(document: Document): HTMLElement {
   const host = document.querySelector("[data-headscope-steps]") ?? document.body.appendChild(make("div", { "data-headscope-steps": "" }));
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   adoptStyle(root);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  root.adoptedStyleSheets.push(sheet);
   const shade = document.querySelector<HTMLElement>("[data-headscope]")?.shadowRoot?.querySelector<HTMLElement>(".hs")?.dataset["shade"] ?? "light";
   const frame = make("div", { class: "hs page-tour", "data-shade": shade });
   root.replaceChildren(frame);
@@ -48,29 +53,53 @@ let walking = new AbortController();
 
 function walk(document: Document, views: Told[], tour: Step[]): void {
   let at = 0;
+  let shown = views[0];
+  let presented = true;
   walking.abort(); // another tour takes the keys of the one before
   walking = new AbortController();
+  const draw = () => {
+    const { title, text, address } = tour[at];
+    const own = viewOf(views, new URLSearchParams(address));
+    const caption = line(document);
+    const button = (control: string, label: string, sign: string, press: () => void) => {
+      const made = make("button", { class: "button", "data-control": control, "aria-label": label, title: label }, sign);
+      made.addEventListener("click", press);
+      return made;
+    };
+    const back = button("tour-back", "Previous step", "‹", () => go(at - 1));
+    const on = button("tour-on", "Next step", "›", () => go(at + 1));
+    back.disabled = at === 0;
+    on.disabled = at === tour.length - 1;
+    const leave = presented ? button("leave-present", "Leave present mode", "×", turn) : button("present", "Present", "present", turn);
+    leave.title += "  Shift+P";
+    const words = make("p", { "aria-live": "polite" }, make("b", {}, title), ` ${text}${own ? "" : " (This step is about a text that is not in this page.)"}`);
+    caption.append(words, back, make("span", {}, `${at + 1} / ${tour.length}`), on, leave);
+    for (const { element, view } of views) {
+      element.hidden = presented && view !== shown.view;
+      view.options.below = () => caption.offsetHeight + (presented ? -20 : 32);
+      view.notice.alone = presented;
+    }
+  };
   const go = (to: number) => {
     if (!tour[to]) return;
     at = to;
-    const { title, text, address } = tour[at];
-    const query = new URLSearchParams(address);
-    const view = viewOf(views, query);
-    view?.set({ query: null, key: null, heads: null, ...fromQuery(query), theme: view.state.theme });
-    const back = make("button", { class: "button", "data-control": "tour-back", "aria-label": "Previous step" }, "‹");
-    const on = make("button", { class: "button", "data-control": "tour-on", "aria-label": "Next step" }, "›");
-    back.disabled = at === 0;
-    on.disabled = at === tour.length - 1;
-    back.addEventListener("click", () => go(at - 1));
-    on.addEventListener("click", () => go(at + 1));
-    const words = make("p", { "aria-live": "polite" }, make("b", {}, title), ` ${text}${view ? "" : " (This step is about a text that is not in this page.)"}`);
-    line(document).append(words, back, make("span", {}, `${at + 1} / ${tour.length}`), on);
+    const query = new URLSearchParams(tour[at].address);
+    const own = viewOf(views, query);
+    shown = own ?? shown;
+    own?.view.set({ query: null, key: null, heads: null, ...fromQuery(query), theme: own.view.state.theme });
+    draw();
+  };
+  const turn = () => {
+    presented = !presented;
+    draw();
   };
   document.addEventListener("keydown", (event) => {
+    const typing = /^(TEXTAREA|INPUT|SELECT)$/.test((event.composedPath()[0] as HTMLElement).tagName ?? "");
     const by = { PageDown: 1, PageUp: -1 }[event.key];
-    if (!by) return;
+    if (by) go(at + by);
+    else if (event.key === "P" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) turn();
+    else return;
     event.preventDefault();
-    go(at + by);
   }, { signal: walking.signal });
   go(0);
 }
