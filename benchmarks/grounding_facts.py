@@ -17,10 +17,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import pad
 
 import headscope as hs
 from benchmarks._models import smollm2
@@ -32,13 +35,13 @@ from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.grounding.support import copied, least_expected, shuffled, verdict
 from headscope.reading.inputs.conversation import encoded, rendered_for
-from headscope.reading.inputs.generation import written_ids
 
 SEED = 2000  # of the questions asked; weights are fitted on 0, and the verdict was chosen on 1000
 SHUFFLES = 3  # as many as hs.ground makes, of which the largest counts
 DOCUMENTS = 5  # at most
 TRIED = 4  # questions tried for each that is wanted, at most
 NEW_TOKENS = 24
+AT_ONCE = 16  # questions asked in one batch
 METHODS = ("exact", "learned", "logit", "norm", "attention")
 
 
@@ -87,12 +90,7 @@ def asked(kind: Hard) -> Iterator[Fact]:
 
 
 def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
-    """One question by every method; a wrong answer is nobody's, so that kind is never dropped."""
-    if fact.kind != "wrong" and not (
-        fact.word in answered(scope, fact, fact.documents)
-        and fact.word not in answered(scope, fact, ())
-    ):
-        return Row(fact.kind, number, kept=False)
+    """One kept question by every method."""
     documents = [("", text) for text in fact.documents]
     sources = sources_of(documents)
     names = [one.name for one in sources]
@@ -102,7 +100,11 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     left = without(documents, [sources[at] for at in fact.true])
     chance = random.Random(number)
     every = [without(documents, [one]) for one in sources]
-    every += [shuffled(given, chance) for given in (documents, left) for _ in range(SHUFFLES)]
+    every += [
+        shuffled(scope.tokenizer, given, chance)
+        for given in (documents, left)
+        for _ in range(SHUFFLES)
+    ]
     every += [[], left]
     by_token = passes.of([prompt_of(scope, fact.question, one, fact.answer) for one in every])
     found, count = by_token.sum(1), len(sources)
@@ -129,10 +131,34 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     )  # fmt: skip
 
 
-def answered(scope: hs.Scope, fact: Fact, documents: Sequence[str]) -> str:
-    batch = encoded(scope, rendered_for(scope, fact.question, list(documents)))
-    whole = written_ids(scope, batch, NEW_TOKENS, {})[0, len(batch.tokens[0]) :]
-    return str(scope.tokenizer.decode(whole, skip_special_tokens=True))
+def kept(scope: hs.Scope, some: Sequence[Fact]) -> list[bool]:
+    """Which are answered right with their documents and wrong without them.
+
+    A wrong answer is given, not generated, so none of that kind is dropped.
+    """
+    if some[0].kind == "wrong":
+        return [True] * len(some)
+    right = [one.word in said for one, said in zip(some, answers(scope, some), strict=True)]
+    left = [one for one, known in zip(some, right, strict=True) if known]
+    bare = iter(answers(scope, left, documents=False) if left else ())
+    return [known and one.word not in next(bare) for one, known in zip(some, right, strict=True)]
+
+
+def answers(scope: hs.Scope, some: Sequence[Fact], documents: bool = True) -> list[str]:
+    """What the model writes, question by question, in one batch."""
+    prompts = [
+        rendered_for(scope, one.question, list(one.documents) if documents else ()) for one in some
+    ]
+    ids = [encoded(scope, one).inputs["input_ids"][0] for one in prompts]
+    longest = max(map(len, ids))
+    given = torch.stack([pad(one, (longest - len(one), 0)) for one in ids])
+    mask = torch.stack([pad(torch.ones_like(one), (longest - len(one), 0)) for one in ids])
+    with torch.no_grad():
+        whole = scope.model.generate(
+            input_ids=given, attention_mask=mask, do_sample=False, max_new_tokens=NEW_TOKENS,
+            pad_token_id=scope.tokenizer.eos_token_id,
+        )  # fmt: skip
+    return scope.tokenizer.batch_decode(whole[:, longest:], skip_special_tokens=True)
 
 
 def run(
@@ -146,18 +172,25 @@ def run(
     begun = time.monotonic()
     rows = rows_of(records)
     for kind, count in wanted.items():
-        for number, fact in zip(range(TRIED * count), asked(kind), strict=False):
-            own = [row for row in rows if row.kind == kind]
-            if sum(row.kept for row in own) >= count or time.monotonic() - begun > seconds:
-                break
-            if number < len(own):
-                continue
-            rows.append(measured(scope, fact, number))
-            with records.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(rows[-1])) + "\n")
         own = [row for row in rows if row.kind == kind]
+        left = list(islice(asked(kind), len(own), TRIED * count))
+        for some in (left[at : at + AT_ONCE] for at in range(0, len(left), AT_ONCE)):
+            if enough(own, count) or time.monotonic() - begun > seconds:
+                break
+            for fact, keep in zip(some, kept(scope, some), strict=True):
+                if enough(own, count):
+                    break
+                number = len(own)
+                own.append(measured(scope, fact, number) if keep else Row(kind, number, False))
+                with records.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(own[-1])) + "\n")
+        rows = [row for row in rows if row.kind != kind] + own
         say(f"{kind}: {sum(row.kept for row in own)} of {len(own)} kept")
     return rows
+
+
+def enough(rows: Sequence[Row], count: int) -> bool:
+    return sum(row.kept for row in rows) >= count
 
 
 def fitted(scope: hs.Scope, records: Path) -> hs.HeadWeights:

@@ -7,6 +7,8 @@ import random
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 import headscope as hs
 from headscope.circuits.logits.attribute import of_question
@@ -199,12 +201,24 @@ def test_subsets_find_the_sources_that_matter():
     assert np.abs(others).max() < 0.5
 
 
-def test_shuffled_documents_keep_every_letter():
+def test_shuffled_documents_keep_every_letter(scope):
     given = [("", "Ana was born in Oslo, 1900."), ("b", "one two three")]
-    found = shuffled(given, random.Random(1))
+    found = shuffled(scope.tokenizer, given, random.Random(1))
     assert [title for title, _ in found] == ["", "b"]
     for (_, one), (_, two) in zip(given, found, strict=True):
         assert one != two and sorted(one) == sorted(two)
+
+
+def test_shuffled_documents_take_no_more_tokens():
+    """Shuffled words are spelled in pieces: a prompt that fits the model would not fit again."""
+    words = Tokenizer(models.BPE({one: at for at, one in enumerate("abel cltéü")}, []))
+    words.add_tokens(["table", "belt", "cle"])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words)
+    text = "table belt cle " * 20
+    ((_, made),) = shuffled(tokenizer, [("", text)], random.Random(1))
+    count = len(tokenizer(text)["input_ids"])
+    assert count * 0.8 < len(tokenizer(made)["input_ids"]) <= count < len(text) / 2
+    assert not made.endswith(" ")
 
 
 def test_the_least_expected_word_of_the_documents_decides(scope):

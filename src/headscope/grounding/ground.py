@@ -137,7 +137,10 @@ def ground(
         sources,
         found["exact"].value,
         asked.prompt([]),
-        [asked.prompt(shuffled(given, random.Random(int(seed) + n))) for n in range(shuffles)],
+        [
+            asked.prompt(shuffled(scope.tokenizer, given, random.Random(int(seed) + n)))
+            for n in range(shuffles)
+        ],
         given,
     )
     table, together = _heads(run, mass, logit, sources[source], source, most_heads)

@@ -19,6 +19,7 @@ from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import Prompt
 from headscope.grounding.result import WHOLE
 from headscope.grounding.sources import Source, Titled
+from headscope.text.tokenise import tokenise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,15 +34,30 @@ REFUSED = "not supported"
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 
 
-def shuffled(documents: Sequence[Titled], chance: random.Random) -> list[Titled]:
-    """The documents with the letters of each word in another order."""
+def shuffled(tokenizer: Any, documents: Sequence[Titled], chance: random.Random) -> list[Titled]:
+    """The documents with the letters of each word in another order, in no more tokens.
+
+    A tokenizer spells unknown words with more tokens: uncut, they may not fit the model.
+    """
 
     def mixed(word: re.Match[str]) -> str:
         letters = list(word.group())
         chance.shuffle(letters)
         return "".join(letters)
 
-    return [(title, re.sub(r"\w+", mixed, text)) for title, text in documents]
+    return [
+        (title, _cut(tokenizer, re.sub(r"\w+", mixed, text), text)) for title, text in documents
+    ]
+
+
+def _cut(tokenizer: Any, text: str, model: str) -> str:
+    """The beginning of a text, in whole words, that takes no more tokens than another text."""
+    made, given = tokenise(tokenizer, [text, model], add_special_tokens=False).tokens
+    if len(made) <= len(given):
+        return text
+    end = int(made.spans[len(given) - 1, 1])
+    words = re.match(r".*\S(?=\s)", text[: end + 1], re.DOTALL)
+    return words.group() if words else text[:end]
 
 
 def copied(
