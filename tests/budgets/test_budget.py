@@ -201,6 +201,12 @@ def test_key_value_heads_are_never_taken_for_query_heads(llama, found, tmp_path)
         found.query_heads([(0, 2)])
 
 
+def test_shares_of_as_many_heads_are_one_row(llama):
+    given = {**SETTINGS, "limit": 4, "needles": 1, "draws": 0, "shares": (0.1, 0.4, 0.5, 0.6, 1.0)}
+    rows = hs.budget(llama, CORPUS, **given).curve
+    assert rows[rows["texts"] == "chosen"]["heads"].tolist() == [0, 2, 4]  # of four heads
+
+
 def test_nothing_is_recommended_where_every_set_costs_too_much(found):
     rows = [{"rise": 0.5, "kept": 1.0, "heads": 2}, {"rise": 0.0, "kept": 0.9, "heads": 3}]
     assert recommending(found, [{**rows[0], "rise": 11.0}, rows[1]], 0.95).recommended == ()

@@ -165,10 +165,8 @@ def budget(
             retrieval_scores(scope, chosen, heads, run),
         )  # fmt: skip
         together = _Together(scope, heads, sizes, run)
-        curve = [
-            together.row("exact", found.order[: round(share * len(open_heads))], asked[0], "chosen")
-            for share in (0.0, *sorted(set(shares)))
-        ]
+        counts = sorted({0, *(round(share * len(open_heads)) for share in shares)})
+        curve = [together.row("exact", found.order[:count], asked[0], "chosen") for count in counts]
         found = recommending(found, curve, KEPT)
         count = len(found.recommended)
         by_gate = found.by_estimate[:count]
