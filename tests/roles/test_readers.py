@@ -118,6 +118,21 @@ def test_word_times_are_read_from_three_formats(tmp_path):
     assert dict(faults.counts) == {"malformed line": 1}
 
 
+def test_words_of_whispers_api_are_read_and_a_word_without_a_time_stays_in_the_transcript(tmp_path):
+    words = [{"word": "in", "start": 0.1, "end": 0.2}, {"word": "2014."},
+             {"word": "it", "start": 0.9, "end": 1.0}]  # fmt: skip
+    (tmp_path / "a[1].wav").write_bytes(b"")
+    (tmp_path / "a[1].json").write_text(json.dumps({"text": "in 2014. it", "words": words}))
+    (tmp_path / "b.wav").write_bytes(b"")
+    (tmp_path / "b.json").write_text(json.dumps({"segments": [{"words": words}]}))
+    faults = Faults()
+    for one in read_word_times(tmp_path, faults):
+        assert one.other == "in 2014. it" and [pair.target for pair in one.pairs] == [
+            (0.1, 0.2), (0.9, 1.0),
+        ]  # fmt: skip
+    assert dict(faults.counts) == {"span outside": 2}
+
+
 def test_intervals_that_cannot_be_read_are_counted_one_by_one(tmp_path):
     times = ("0.5", "0.75"), ("0,75", "0.9"), ("0.9", "1.2.3"), ("1e+0", "1.45"), ("2", "")
     intervals = "".join(

@@ -39,7 +39,8 @@ def read_word_times(folder: str | Path, faults: Faults) -> Iterator[Linked]:
     if not sounds:
         raise BadInput(f"{folder} holds no sound that ends in {', '.join(SOUNDS)}.")
     for sound in sounds:
-        times = [p for p in folder.glob(f"{sound.stem}.*") if p.suffix.lower() in TIMES]
+        beside = {p.suffix.lower(): p for p in folder.iterdir() if p.stem == sound.stem}
+        times = [beside[ending] for ending in TIMES if ending in beside]
         if not times:
             faults.note("unaligned", sound.name, f"no file of word times ({', '.join(TIMES)})")
             continue
@@ -127,13 +128,15 @@ def _ctm(path: Path, faults: Faults) -> list[Timed]:
 
 
 def _whisper(text: str, path: Path, faults: Faults) -> list[Timed]:
-    """`segments` with `words`, as Whisper and similar tools write with word timestamps."""
+    """`segments` with `words`, as Whisper and similar tools write; or `words`, as its API does."""
     try:
         whole: Any = parse_json(text)
-        words = [word for part in whole["segments"] for word in part["words"]]
+        words = whole.get("words")
+        words = words or [word for part in whole["segments"] for word in part["words"]]
+        # WhisperX gives numerals no time; they are words of the transcript all the same
         return [
-            Timed(str(word.get("word", word.get("text"))).strip(), float(word["start"]),
-                  float(word["end"]))
+            Timed(str(word.get("word", word.get("text"))).strip(), float(word.get("start", "nan")),
+                  float(word.get("end", "nan")))
             for word in cast(list[dict[str, Any]], words)
         ]  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError) as error:
