@@ -15,7 +15,6 @@ import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
 import { LessonCard } from "./lesson";
 import { Dial } from "./dial";
-import { OffStrip } from "./off_strip";
 import { later } from "./later";
 import { HeadPanel } from "./panel";
 import { written } from "./placed";
@@ -23,10 +22,11 @@ import { engine } from "./server/api";
 import { Session } from "./session";
 import { Tips } from "./terms";
 import { Queue } from "./waiting";
-import { Growing } from "./writing";
 
 const Present = later<{ session: Session }>(async () => (await import("./later/present")).Present);
 const FirstHint = later(async () => (await import("./later/hint")).FirstHint);
+const Growing = later<{ session: Session }>(async () => (await import("./later/written")).Growing);
+const OffStrip = later<{ session: Session }>(async () => (await import("./later/off_strip")).OffStrip);
 const Tour = later<{ session: Session }>(async () => (await import("./later/tour")).TourPanel);
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
@@ -87,8 +87,8 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
           <Queue session={session} />
-          <Growing session={session} />
-          {!covered && <OffStrip session={session} />}
+          {session.isWriting && <Growing session={session} />}
+          {!covered && session.off.length + session.edits.length > 0 && <OffStrip session={session} />}
           <div class={reading?.other ? "pair" : "alone"} hidden={covered}>
             <div class="app-view" ref={holder} />
             {reading?.other && mounted && mounted.source === reading.source && <Compared key={reading.id} session={session} instrument={mounted} />}

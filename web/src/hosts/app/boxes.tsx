@@ -7,6 +7,7 @@ import { useAnswer } from "./server/answer";
 import { postJson } from "./server/api";
 import { AgainstText } from "./against";
 import { later } from "./later";
+import { anotherText } from "./placed";
 import type { Session } from "./session";
 
 const Documents = later<{ session: Session }>(async () => (await import("./later/documents")).Documents);
@@ -22,7 +23,7 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
   // A decoder has no second sentence, but a question over documents has an answer.
   const hasSecond = asks || !entry?.causal || entry.encoder_decoder || !!(pair || wasRead.pair);
   // The text on screen decides, so that the box keeps its place while one types.
-  const isLong = Math.max(wasRead.text.length, wasRead.pair.length) > oneRow;
+  const isLong = Math.max(wasRead.text.length, wasRead.pair.length) > oneRow || session.against === anotherText;
   if (session.senses) {
     return (
       <div class="texts">

@@ -1,24 +1,23 @@
 /** The right column: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
-import type { HeadFacts, ImportanceReply, Prediction } from "../../protocol/app";
+import type { AppHeader, HeadFacts } from "../../protocol/app";
 import type { Tokens } from "../../protocol/types";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { useAnswer } from "./server/answer";
-import { engine, getJson, postJson } from "./server/api";
+import { engine, getJson } from "./server/api";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
-import { Writes } from "./writes";
 import { Why } from "./why";
-import { explaining, Written } from "./writing";
 import { later } from "./later";
 
+const Answers = later<{ session: Session; instrument: Instrument }>(async () => (await import("./later/answers")).Answers);
 const Change = later<{ session: Session; instrument: Instrument }>(async () => (await import("./later/change")).Change);
-
 const Nearest = later(async () => (await import("./later/nearest")).Nearest);
+const Written = later<{ instrument: Instrument }>(async () => (await import("./later/written")).Written);
 const Writers = later(async () => (await import("./later/writers")).Writers);
 
 /** Drawn anew with each reading, so that no answer about one stands beside another. */
@@ -51,7 +50,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         {reply ? <Looks facts={reply} tokens={reply.tokens} instrument={instrument} /> : waiting}
       </section>
       {reply?.spans?.length ? <Spans spans={reply.spans} stale={stale} /> : null}
-      <Written instrument={instrument} />
+      {(instrument.source.header as AppHeader).writing && <Written instrument={instrument} />}
       <section data-panel="numbers" class={stale ? "stale" : ""}>
         <h3>Numbers <small>on this text</small></h3>
         {reply ? <Numbers facts={reply} session={session} /> : waiting}
@@ -64,9 +63,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />
       {!engine && <Change session={session} instrument={instrument} />}
-      <Writes instrument={instrument} session={session} />
-      <Predictions session={session} instrument={instrument} />
-      {!engine && <Importance session={session} instrument={instrument} />}
+      <Answers session={session} instrument={instrument} />
     </section>
   );
 }
@@ -165,82 +162,6 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
         <span>switch off</span>
       </label>
       <p class="quiet">Off: each token attends uniformly to every token it may see.</p>
-    </section>
-  );
-}
-
-function Predictions({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
-  const { query, kind } = instrument.state;
-  const token = kind === "decoder" && query ? instrument.reading.tokens(kind).query.text[query] : undefined;
-  const { predictions: reply, reading, entry } = session;
-  const { off, edits } = reading!.of;
-  const edited = off.length + edits.length > 0;
-  if (entry?.predicts === false || session.senses) return null;
-  const said = typeof reply === "string" ? reply : session.opening ? "waiting for the model…" : "asking the model…";
-  return (
-    <section data-panel="predictions" aria-busy={reply === null}>
-      <h3><Terms session={session}>Predictions</Terms>{edited && <small> before → after</small>}</h3>
-      {(reply === null || typeof reply === "string") && <p class="quiet">{said}</p>}
-      {reply !== null && typeof reply !== "string" && (
-        <>
-          {reply.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
-          {reply.places.map((place) => (
-            <div key={place.position} class="place">
-              <p class="quiet">{place.title}: <Terms session={session}>token and probability</Terms></p>
-              <table>
-                <tbody>{place.before.slice(0, 5).map((before, i) => <Row key={i} before={before} after={edited ? place.after[i] : null} was={place.before} />)}</tbody>
-              </table>
-            </div>
-          ))}
-          {token !== undefined && <button class="plain" data-control="why-query" onClick={() => instrument.set({ view: "prediction", ...explaining(query!) })}>why “{visible(token)}” here?</button>}
-        </>
-      )}
-    </section>
-  );
-}
-
-/** A word before, and beside it the word of that rank after, with how much its own probability changed. */
-function Row({ before, after, was }: { before: Prediction; after: Prediction | null | undefined; was: Prediction[] }): JSX.Element {
-  const own = after && was.find((each) => each.token === after.token);
-  const change = after && own ? after.probability - own.probability : null;
-  return (
-    <tr>
-      <td><span class="token-text">{visible(before.token)}</span> <small>{before.probability.toFixed(3)}</small></td>
-      {after && (
-        <td class={after.token === before.token ? "" : "changed"}>
-          <span class="token-text">{visible(after.token)}</span> <small>{after.probability.toFixed(3)}</small>
-          {change !== null && <i class={change < 0 ? "bar less" : "bar"} style={{ width: `${Math.min(100, 100 * Math.abs(change))}%` }} title={`${change < 0 ? "−" : "+"}${Math.abs(change).toFixed(3)}`} />}
-        </td>
-      )}
-    </tr>
-  );
-}
-
-function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
-  const { id, of: { off, edits } } = session.reading!;
-  const question = session.ranked ? id : null;
-  const answer = useAnswer(question, (signal) => postJson<ImportanceReply>("api/importance", { id, off, edits }, signal), 200);
-  useEffect(() => void (answer?.reply && (session.importance = { id: answer.for, heads: answer.reply.heads })), [answer]);
-  const waiting = question !== null && !answer;
-  const most = answer?.reply?.heads[0]?.importance || 1;
-  return (
-    <section data-panel="importance" aria-busy={waiting}>
-      <h3>Most important heads for this input</h3>
-      {question === null && <button class="button" data-control="rank" onClick={() => (session.ranked = true)}>rank the heads</button>}
-      {waiting && <p class="quiet">ranking every head…</p>}
-      {answer?.error && <p class="quiet">{answer.error}</p>}
-      <ol class="meters">
-        {answer?.reply?.heads.slice(0, 8).map(({ kind, layer, head, importance }) => (
-          <li key={`${kind}${layer}-${head}`}>
-            <button class="plain" data-important={`${layer}-${head}`} onClick={() => instrument.set({ kind, layer, head, heads: [head], marked: [] })}>
-              {layer}-{head}{instrument.reading.parts.length > 1 ? ` ${kind}` : ""} {instrument.reading.label(kind, layer, head)?.text ?? ""}
-            </button>
-            <meter min={0} max={most} value={importance} aria-label={`importance ${valueText(importance)}`} />
-            <b>{valueText(importance)}</b>
-          </li>
-        ))}
-      </ol>
-      {answer?.reply && <p class="quiet"><Terms session={session}>{answer.reply.note}</Terms></p>}
     </section>
   );
 }

@@ -19,3 +19,4 @@ export { engine, getBytes, postBytes, postFile, postJson } from "./server/api";
 export { allOn, anotherText } from "./placed";
 export { Terms } from "./terms";
 export { Waiting } from "./waiting";
+export { explaining } from "./writing";

@@ -106,14 +106,6 @@ export class Placed extends Known {
     this.note();
   }
 
-  /** The default title of a saved state. */
-  stateTitle(): string {
-    const { mounted } = this;
-    if (!mounted) return this.titleOf(this.model);
-    const { layer, head, view, heads } = mounted.state;
-    return `${mounted.definitionNow().title}${heads === null && view !== "neuron" ? `, layer ${layer}` : `, head ${layer}-${head}`}`;
-  }
-
   /** The state on screen as a step of a tour, with its model. */
   savedAddress(): string {
     const query = addressOf({ ...this.place(), step: null });

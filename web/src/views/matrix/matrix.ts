@@ -15,6 +15,9 @@ import { bandRoom, spanBands } from "./span_bands";
 import { inside, whole, zoomed } from "./window";
 import type { Window } from "./window";
 
+/** Few tokens get large cells, so that the map fills its room. */
+const largestCell = 112;
+
 export class MatrixView implements View {
   readonly element = make("div", { class: "xv" });
   private readonly canvas = make("canvas", { role: "application", "aria-roledescription": "attention map", tabindex: 0 });
@@ -145,7 +148,7 @@ export class MatrixView implements View {
     const room = labelRoom(this.query, this.key, cut !== null);
     const band = this.spans.key.length ? bandRoom : 0;
     const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24 - band, Math.max(260, this.context.height() - 18) - band];
-    const [across, down] = [Math.min(40, (fullWidth - room.left - (fullWidth > 500 ? 120 : 50)) / columns), Math.min(40, (fullHeight - room.top - 4) / rows)];
+    const [across, down] = [Math.min(largestCell, (fullWidth - room.left - (fullWidth > 500 ? 120 : 50)) / columns), Math.min(largestCell, (fullHeight - room.top - 4) / rows)];
     // Cells are square, but where one side is many times the other: a strip would not be a picture.
     const side = Math.min(across, down);
     const long = Math.max(rows, columns) > 4 * Math.min(rows, columns);

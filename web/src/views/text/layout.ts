@@ -9,6 +9,7 @@ export interface Type {
 }
 
 export function typeFor(pieces: number): Type {
+  if (pieces <= 40) return { size: 24, line: 44 };
   if (pieces <= 120) return { size: 20, line: 36 };
   return { size: 15, line: 26 };
 }

@@ -172,7 +172,7 @@ export function Edits({ session }: { session: Session }): JSX.Element {
           <button class="plain" data-control="undo-edit" aria-label="Undo this edit" onClick={() => void session.edit(edits.filter((each) => each !== edit))}>×</button>
         </b>
       ))}
-      <button class="plain" data-control="python" title="Copy these edits as Python" onClick={() => void copyText(inPython(model, wasRead, off, edits)).then(() => setCopied(true))}>{copied ? "copied" : "Python"}</button>
+      <button class="plain" data-control="python" title="Copy these edits as Python" onClick={() => void copyText(inPython(model, wasRead, off, edits)).then(() => setCopied(true))}>{copied ? "copied" : "copy as Python"}</button>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useInstrument } from "../parts";
 import type { Instrument } from "../../../instrument/instrument";
 import type { Session } from "../session";
+import { drawnHeads, titleOf } from "./title";
 
 export function Present({ session }: { session: Session }): JSX.Element {
   const { step, mounted, tour } = session;
@@ -45,13 +46,14 @@ export function Present({ session }: { session: Session }): JSX.Element {
   );
 }
 
-/** The head that is drawn, and what it does here. */
+/** What is drawn; of one head also what it does here. */
 function Shown({ instrument }: { instrument: Instrument }): JSX.Element {
-  const { layer, head: selected, heads, kind } = useInstrument(instrument);
-  const head = heads?.length === 1 && instrument.definitionNow().chips === "many" ? heads[0] : selected;
-  const label = instrument.reading.has(kind) ? instrument.reading.label(kind, layer, head) : null;
+  const { layer, kind } = useInstrument(instrument);
+  const heads = drawnHeads(instrument);
+  if (heads?.length !== 1) return <b>{titleOf(instrument)}</b>;
+  const label = instrument.reading.has(kind) ? instrument.reading.label(kind, layer, heads[0]) : null;
   // A sink is no name.
-  return <><b>Head {layer}-{head}</b> {label && !label.rests ? `${label.text} · ${label.evidence}` : ""}</>;
+  return <><b>Head {layer}-{heads[0]}</b> {label && !label.rests ? `${label.text} · ${label.evidence}` : ""}</>;
 }
 
 /** The picture as it is stays for a moment over the one that takes its place; not for those who want no motion. */

@@ -1,15 +1,26 @@
 /** The list of saved states: show them, put them in order, save the one on screen, share them. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Step } from "../../../state/tour";
 import { copyText, engine, keepTour, linkOf, sentenceOf, tourOf, tourText } from "../parts";
 import type { Session } from "../session";
+import { titleOf } from "./title";
 
 export function TourPanel({ session }: { session: Session }): JSX.Element {
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
   const [said, setSaid] = useState("");
-  const { tour, step } = session;
+  const { tour, step, mounted } = session;
+  const shown = mounted ? titleOf(mounted) : session.titleOf(session.model);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation(); // what is pinned stays
+      session.tourOpen = false;
+    };
+    addEventListener("keydown", press, true);
+    return () => removeEventListener("keydown", press, true);
+  }, []);
   const change = (next: Step[]) => {
     session.tour = next;
     keepTour(next);
@@ -21,7 +32,7 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
     change(next);
   };
   const save = () => {
-    change([...tour, { title: title.trim() || session.stateTitle(), text: text.trim(), address: session.savedAddress() }]);
+    change([...tour, { title: title.trim() || shown, text: text.trim(), address: session.savedAddress() }]);
     setTitle("");
     setText("");
   };
@@ -54,7 +65,7 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
         ))}
       </ol>
       <h2>Add a step</h2>
-      <input type="text" data-control="tour-title" aria-label="Title" placeholder={session.stateTitle()} maxLength={40} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+      <input type="text" data-control="tour-title" aria-label="Title" placeholder={shown} maxLength={40} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       <textarea data-control="tour-text" aria-label="Caption" placeholder="A caption for your viewers" rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       <p class="tour-acts">
         <button class="button" data-control="tour-save" disabled={session.phase !== "ready"} onClick={save}>save this state</button>

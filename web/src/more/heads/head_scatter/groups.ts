@@ -19,7 +19,7 @@ export function groupsOf(values: Float32Array, label: (place: number) => string)
     const counts = new Map<string, number>();
     for (const text of places.map(label)) if (text) counts.set(text, (counts.get(text) ?? 0) + 1);
     const [most] = [...counts].sort((a, b) => b[1] - a[1]);
-    return { number, places, mostly: most ? `${most[1]} ${most[0]}` : "no pattern label" };
+    return { number, places, mostly: !most ? "no pattern label" : most[1] === places.length ? most[0] : `${most[1]} of them ${most[0]}` };
   });
 }
 

@@ -1,0 +1,78 @@
+"""The app's room: boxes take what is free, few tokens fill the stage, a switch is by its head."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.looking import until
+from tests.browser.test_app import address
+
+__all__ = ["address"]
+pytestmark = pytest.mark.browser
+
+
+def opened(new_page, address: str, more: str, **size: int):
+    page = new_page(viewport={"width": 1440, "height": 900, **size})
+    page.goto(f"{address}/?model=tiny&{more}")
+    page.locator(".app-view.hs-ready").wait_for()
+    return page
+
+
+def box(page, selector: str) -> dict[str, float]:
+    found = page.locator(selector).first.bounding_box()
+    return {**found, "right": found["x"] + found["width"], "bottom": found["y"] + found["height"]}
+
+
+@pytest.mark.parametrize("width", [1920, 1440, 1280])
+def test_the_text_boxes_take_the_free_room_of_the_header(new_page, address, width):
+    page = opened(new_page, address, "text=the+cat+sat&pair=a+dog+ran", width=width)
+    texts, read = box(page, ".texts"), box(page, '[data-control="read"]')
+    link, theme = box(page, '[data-control="link"]'), box(page, '[data-control="theme"]')
+    assert read["x"] - texts["right"] < 12
+    assert theme["x"] - box(page, '[data-control="atlas"]')["right"] < 24, "no gap in the row"
+    assert link["y"] == read["y"], "one row"
+
+
+@pytest.mark.parametrize("width", [1920, 1440, 1024])
+def test_a_switch_stands_nearer_to_its_own_head_than_to_the_next(new_page, address, width):
+    page = opened(new_page, address, "text=the+cat+sat&layer=1&off=encoder.1.1", width=width)
+    page.locator(".chip.off").wait_for()
+    for head in range(3):
+        chip, flip = box(page, f'.chip[data-head="{head}"]'), box(page, f'[data-flip="{head}"]')
+        following = box(page, f'.chip[data-head="{head + 1}"]')
+        assert 0 <= flip["x"] - chip["right"] < following["x"] - flip["right"], head
+
+
+def test_the_rail_is_as_high_with_a_head_off(new_page, address):
+    page = opened(new_page, address, "text=the+cat+sat&layer=1")
+    page.locator(".chip canvas").first.wait_for()
+    before = box(page, ".rail")["height"]
+    page.locator('[data-flip="1"]').click()
+    page.locator(".chip.off").wait_for()
+    assert box(page, ".rail")["height"] == before
+
+
+def test_the_map_of_a_few_tokens_fills_its_stage(new_page, address):
+    page = opened(new_page, address, "text=the+cat+sat&view=matrix")
+    assert until(
+        page, lambda: box(page, ".xv canvas")["height"] > 0.6 * box(page, ".stage")["height"]
+    )
+
+
+def test_escape_closes_the_list_of_saved_states_and_leaves_the_selection(new_page, address):
+    page = opened(new_page, address, "text=the+cat+sat&query=2")
+    page.locator('[data-control="tour"]').click()
+    page.locator('[data-control="tour-title"]').click()
+    page.keyboard.press("Escape")
+    page.locator("[data-tour]").wait_for(state="detached")
+    assert page.locator(".app-view").evaluate("view => view.headscope.state.query") == 2
+
+
+def test_the_caption_names_no_head_where_the_whole_model_is_shown(new_page, address):
+    page = opened(new_page, address, "text=the+cat+sat&view=model")
+    page.keyboard.press("P")
+    caption = page.locator("[data-present] p")
+    caption.wait_for()
+    assert caption.inner_text().strip() == "model"
+    page.locator(".app-view").evaluate("e => e.headscope.set({view: 'head', heads: [1, 2]})")
+    assert until(page, lambda: caption.inner_text().startswith("head, heads"))
