@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from types import FrameType
 
 import pytest
 import torch
 
-from headscope.capture import capture, interface
-from headscope.capture.switch import switched
+from headscope.capture import capture
 from tests.capture.recording import Recording, some_ids
 from tests.contracts.test_families import state
 from tests.tiny import tiny_model
@@ -98,28 +100,41 @@ def test_a_thread_without_a_sink_runs_undisturbed(model) -> None:
     assert state(model) == before
 
 
-def test_a_door_that_opens_and_closes_amid_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pass found no mask to make, and the door is gone when our function asks how it ran."""
+def test_a_door_that_closes_before_any_line_of_a_pass() -> None:
+    """Another thread opens a door after the masks were made, and closes it before each line that
+    the layers run from there on."""
     model, ids = tiny_model("LlamaForCausalLM"), some_ids(8)
     with torch.no_grad():
         expected = model(ids).logits
-    door, own = contextlib.ExitStack(), interface._own_eager_function
-    closed: list[bool] = []
+    door, lines = contextlib.ExitStack(), itertools.count()
 
-    def as_it_closes(module: torch.nn.Module) -> interface.Eager:
-        door.close()
-        closed.append(True)
-        return own(module)
+    def opens(*_: object) -> None:
+        nonlocal lines
+        other.submit(door.enter_context, capture(model, lambda call: None)).result()
+        lines = itertools.count()
+        sys.settrace(traced)
 
-    monkeypatch.setattr(interface, "_own_eager_function", as_it_closes)
-    hook = model.model.layers[0].register_forward_pre_hook(
-        lambda *_: door.enter_context(switched(model.modules())) and None
-    )
-    with torch.no_grad():
-        found = model(ids).logits
+    def traced(frame: FrameType, event: str, _: object) -> Callable[..., object] | None:
+        if next(lines) >= closing:
+            sys.settrace(None)
+            wait([other.submit(door.close)], 0.05)  # later, where the line holds a lock
+            return None
+        return traced if re.search("headscope|transformers", frame.f_code.co_filename) else None
+
+    before = sys.gettrace()
+    hook = model.model.layers[0].register_forward_pre_hook(opens)
+    with ThreadPoolExecutor(1) as other, torch.no_grad():
+        for closing in itertools.count():
+            try:
+                logits = model(ids).logits
+            finally:
+                sys.settrace(before)
+            assert torch.equal(logits, expected), closing
+            if next(lines) <= closing:  # the pass ended before it
+                break
+        other.submit(door.close).result()
     hook.remove()
-    assert closed
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert closing > 300
 
 
 PARTS = ("embed_tokens", "layers.0.self_attn", "layers.1.self_attn", "norm")
