@@ -32,7 +32,7 @@ import torch
 from benchmarks.survey import bert_base, texts
 
 STEPS: dict[str, tuple[str, str]] = {  # name: where, which function
-    "batch read": ("headscope.surveys.measure:Measurer", "_forward"),
+    "batch read": ("headscope.surveys.loop:Measurer", "_forward"),
     "statistics measured": ("headscope.surveys.reducers:Statistics", "add"),
     "heads compared": ("headscope.surveys.reducers:Distances", "add"),
     "examples": ("headscope.atlas.collecting.examples:Examples", "add"),

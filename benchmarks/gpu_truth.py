@@ -15,7 +15,7 @@ from headscope.statistics.features.grid import CLS, PADDING, PUNCTUATION, SEP, W
 from headscope.statistics.kernels import survey_launch
 from headscope.statistics.kernels.blocks import Plan
 from headscope.statistics.statistic import Statistic
-from headscope.surveys.measure import features_for
+from headscope.surveys.loop import features_for
 from headscope.surveys.reducers import Statistics
 
 DEVICE = "cuda"

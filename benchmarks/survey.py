@@ -61,7 +61,7 @@ def speed(rounds: int) -> dict[str, float]:
     from headscope.corpus.text.segments import Segment
     from headscope.statistics.discovery import measurable
     from headscope.surveys.corpus import Portion, Prepared
-    from headscope.surveys.measure import Measurer
+    from headscope.surveys.loop import Measurer
     from headscope.surveys.reducers import Statistics
 
     scope = bert_base()

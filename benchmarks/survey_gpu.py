@@ -38,7 +38,7 @@ from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.survey_launch import Tile
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.corpus import Portion, Prepared
-from headscope.surveys.measure import Measurer, features_for
+from headscope.surveys.loop import Measurer, features_for
 from headscope.surveys.reducer import Batch
 from headscope.surveys.reducers import Statistics
 

@@ -39,7 +39,7 @@ from headscope.models.open import BUNDLED
 from headscope.statistics.discovery import measurable
 from headscope.surveys.corpus import ON_GPU, Corpus, Prepared, Taken
 from headscope.surveys.feeds import helpers
-from headscope.surveys.measure import Measurer
+from headscope.surveys.loop import Measurer
 from headscope.surveys.options import Options
 from headscope.surveys.reducers import Statistics
 

@@ -12,7 +12,7 @@ from headscope.corpus.text.segments import Segment
 from headscope.statistics.discovery import discover, measurable, register_statistics
 from headscope.statistics.significance import FEWEST
 from headscope.statistics.statistic import Statistic
-from headscope.surveys.measure import Measurer
+from headscope.surveys.loop import Measurer
 from headscope.surveys.options import Options
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.run import survey_reducers

@@ -12,7 +12,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.surveys.corpus import Portion, Prepared
-from headscope.surveys.measure import Measurer
+from headscope.surveys.loop import Measurer
 from headscope.surveys.reducer import Reducer
 
 

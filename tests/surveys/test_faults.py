@@ -20,7 +20,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
 from headscope.runs.run import only_writer, partial_folder
 from headscope.statistics.discovery import measurable
-from headscope.surveys.measure import SoFar
+from headscope.surveys.loop import SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.run import survey_reducers
 from tests.surveys.measuring import measured, same_numbers

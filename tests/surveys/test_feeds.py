@@ -21,7 +21,7 @@ from headscope.statistics.statistic import Statistic
 from headscope.surveys import feeds, run
 from headscope.surveys.corpus import Cutter
 from headscope.surveys.feeds import Helped, Here
-from headscope.surveys.measure import Measurer
+from headscope.surveys.loop import Measurer
 from headscope.surveys.options import Options
 from headscope.surveys.pools import TRIES, Processes, Task, spread
 from tests.surveys.fragile import Fragile

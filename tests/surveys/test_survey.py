@@ -84,7 +84,7 @@ def test_pictures_of_every_statistic(found):
         np.testing.assert_allclose(drawn.filled(np.nan), found.map(name))
     dots = found.plot("entropy", form="scatter").axes[0].collections[0].get_offsets()
     assert sorted(dots[:, 1]) == pytest.approx(sorted(found.map("entropy").values.ravel()))
-    with pytest.raises(BadInput, match="'map' or a 'scatter'"):
+    with pytest.raises(BadInput, match="'map' or 'scatter'"):
         found.plot("entropy", form="pie")
 
 
@@ -170,10 +170,10 @@ def test_a_model_is_left_as_it_was_found(tiny_llama):
         ({"limit": 0}, "at least 1"),
         ({"interval": 95}, "between 0 and 1"),
         ({"engine": "dask"}, "'local' or 'ray'"),
-        ({"segments": "words"}, "'documents' or sentence 'pairs'"),
+        ({"segments": "words"}, "'documents' or 'pairs'"),
         ({"token_types": "ones"}, "'proper' or 'zeros'"),
         ({"max_tokens": 2}, "at least 8 tokens"),
-        ({"layout": "pages"}, "A layout is one of"),
+        ({"layout": "pages"}, "layout= is 'auto', 'lines'"),
         ({"output": "no/such/folder/s.parquet"}, "does not exist"),
     ],
 )

@@ -22,7 +22,7 @@ from headscope.patterns.leave_two_out import predictive as guess_words
 from headscope.patterns.pattern import patterns
 from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.features.repeats import SEQUENCES
-from headscope.surveys.measure import Measurer
+from headscope.surveys.loop import Measurer
 from headscope.surveys.options import Options
 from headscope.surveys.run import need_text, survey, survey_reducers
 from headscope.surveys.table import account, survey_of

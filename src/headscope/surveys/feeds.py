@@ -30,7 +30,7 @@ from headscope.surveys.corpus import (
     ShardReader,
     Taken,
 )
-from headscope.surveys.measure import Measured, Measurer, SoFar
+from headscope.surveys.loop import Measured, Measurer, SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.pools import Pool, Processes, Ray, Task, spread
 from headscope.surveys.reducer import Arrays, Reducer

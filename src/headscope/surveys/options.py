@@ -56,10 +56,6 @@ class Options:
             raise BadInput(
                 f"An interval is a share between 0 and 1, such as 0.95, not {self.interval}."
             )
-        if self.token_types not in ("proper", "zeros"):
-            raise BadInput(f"Token types are 'proper' or 'zeros', not {self.token_types!r}.")
-        if self.engine not in ("local", "ray"):
-            raise BadInput(f"An engine is 'local' or 'ray', not {self.engine!r}.")
         if self.max_tokens is not None and self.max_tokens < 8:
             raise BadInput(f"Segments need room for at least 8 tokens, not {self.max_tokens}.")
 

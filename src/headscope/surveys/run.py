@@ -31,7 +31,7 @@ from headscope.statistics.kernels.verified import SURVEYED
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus, media_files
 from headscope.surveys.feeds import feed_for
-from headscope.surveys.measure import Measurer, SoFar
+from headscope.surveys.loop import Measurer, SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.reducers import Distances, Statistics

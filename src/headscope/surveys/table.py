@@ -85,8 +85,6 @@ class Survey(HeadResult):
         if form == "map":
             title = f"{name}, {self.metadata.get('model', '')}".rstrip(", ")
             return layer_head_map(values, title, label)
-        if form != "scatter":
-            raise BadInput(f"A statistic is drawn as a 'map' or a 'scatter', not as {form!r}.")
         reference = None
         if name.startswith("entropy") and "entropy_uniform" in self.statistics:
             reference = {"uniform attention": float(np.nanmean(self.map("entropy_uniform", kind)))}
