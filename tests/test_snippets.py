@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
+import nbformat
 import pytest
 
 import headscope as hs
@@ -100,3 +102,41 @@ def test_what_a_page_prints_is_compared() -> None:
 
 def test_the_first_screen_shows_what_its_code_prints() -> None:
     assert blocks(ROOT / "README.md")[0].prints
+
+
+def shown() -> list[tuple[str, str]]:
+    """All Python of pages and tutorials, also what no test runs."""
+    found = [
+        (path.name, block.code)
+        for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+        for block in blocks(path)
+    ]
+    for path in ROOT.glob("docs/tutorials/*.ipynb"):
+        cells = nbformat.read(path, 4).cells
+        found += [(path.name, cell.source) for cell in cells if cell.cell_type == "code"]
+    return found
+
+
+def test_every_call_that_is_shown_has_arguments_that_exist() -> None:
+    """Snippets that need a model or a file do not run here, and are written from memory."""
+    known = {"hs": hs, "scope": hs.Scope, "reading": hs.Reading}
+    checked = 0
+    for page, code in shown():
+        tree = ast.parse(code.replace("…", "..."))
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            path = ast.unparse(call.func).split(".")
+            if path[0] not in known or not all(part.isidentifier() for part in path):
+                continue
+            called: Any = known[path[0]]
+            for part in path[1:]:
+                called = getattr(called, part, None)
+            if path[0] != "hs" and called is None:
+                continue  # an attribute of the object, such as reading.attention
+            assert called is not None, f"{page} calls {'.'.join(path)}, which does not exist"
+            parameters = inspect.signature(called).parameters
+            if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+                continue
+            asked = {keyword.arg for keyword in call.keywords} - {None}
+            assert asked <= set(parameters), f"{page}: {ast.unparse(call)}"
+            checked += 1
+    assert checked > 150
