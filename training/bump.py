@@ -69,7 +69,7 @@ def bump(seed: int, folder: Path) -> Bump:
         )
     steps = np.array([row["step"] for row in rows], float)
     repeated = np.array([row["repeated"] for row in rows])
-    most = found.changes("induction").iloc[0]
+    most = found.changes("induction").astype({"begins": float, "ends": float}).iloc[0]
     head = (int(most["layer"]), int(most["head"]))
     named = found.appears()
     mine = named[

@@ -207,6 +207,8 @@ def test_the_command_prints_changes_and_draws_lines(folder, tmp_path):
         catch_exceptions=False,
     )  # fmt: skip
     assert done.exit_code == 0 and "heads that changed most" in done.output
+    changes = hs.open(tmp_path / "s.parquet").changes("copying")
+    assert all(str(changes[name].dtype) == "Int64" for name in ("step", "low", "ends"))
     assert (tmp_path / "s.svg").read_text().startswith("<?xml")
     page = (tmp_path / "s.html").read_text()
     assert page.count("data-frame=") == 3 and 'type="range"' in page

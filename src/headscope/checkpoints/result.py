@@ -102,7 +102,9 @@ class OverCheckpoints(HeadResult):
             "after",
             "rise",
         ]
-        frame = pd.DataFrame(rows, columns=columns)
+        # whole numbers, of which those that are not known are missing
+        whole = dict.fromkeys(("step", "low", "high", "begins", "ends"), "Int64")
+        frame = pd.DataFrame(rows, columns=columns).astype(whole)
         return frame.sort_values("rise", ascending=False, key=np.abs).reset_index(drop=True)
 
     def appears(self) -> pd.DataFrame:
@@ -123,7 +125,7 @@ class OverCheckpoints(HeadResult):
             holds: NDArray[np.bool_] = np.isin(at, same["step"])
             step = stays_from(at, holds)
             rows.append({"kind": kind, "layer": layer, "head": head, "label": label, "step": step})
-        return pd.DataFrame(rows, columns=[*HEAD, "label", "step"])
+        return pd.DataFrame(rows, columns=[*HEAD, "label", "step"]).astype({"step": "Int64"})
 
     def similarity(self) -> pd.DataFrame:
         """How alike each head is to itself one checkpoint earlier, by all its measures.
