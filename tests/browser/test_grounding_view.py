@@ -83,7 +83,8 @@ def test_hostile_documents_and_answers_are_inert(show):
 def many() -> hs.View:
     chance = random.Random(0)
     documents = [" ".join(chance.choices(WORDS, k=499)) + " ." for _ in range(30)]
-    return hs.grounding_view(grounded(documents, "the cat ran . it sat .")[0])
+    found, reading = grounded(documents, "the cat ran . it sat .")
+    return hs.grounding_view(found, reading=reading)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -94,3 +95,39 @@ def test_thirty_documents_of_five_hundred_tokens_fit_a_page(show, many, width):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     seen.view().locator('[data-control="s2"]').click()
     expect(seen.view().locator(".gr-verdict")).to_contain_text("This sentence")
+
+
+def test_every_listed_head_opens_over_thirty_documents(show, many):
+    seen = show(many)
+    heads = seen.view().locator(".gr-heads button")
+    names = heads.all_inner_texts()
+    assert len(names) == 2
+    summed = seen.view().locator(".tx-heading[data-sum]").first
+    for at, name in enumerate(names):
+        heads.nth(at).click()
+        assert until(seen.page, lambda: seen.state()["view"] == "text")
+        expect(summed).to_be_visible()
+        assert f"{seen.state()['layer']}-{seen.state()['head']}" == name
+        seen.set(view="grounding")
+    assert not seen.errors
+
+
+def test_the_source_that_gave_most_is_listed_and_in_sight(show, many):
+    """Of thirty documents the one that matters lies below the edge of the window."""
+    seen = show(many)
+    listed = seen.view().locator(".gr-first button")
+    by_sentence = {s: list(many.source.by_source(sentence=s)["source"][:5]) for s in (-1, 0, 1)}
+    assert listed.all_inner_texts() == by_sentence[-1]
+    first = int(by_sentence[-1][0].split()[1]) - 1
+    document = seen.view().locator(".gr-document")
+    expect(document.nth(first)).to_be_in_viewport(ratio=0.5)
+    second = seen.view().locator('[data-control="s2"]')
+    second.hover()
+    assert until(seen.page, lambda: listed.all_inner_texts() == by_sentence[1])
+    expect(document.nth(first)).to_be_in_viewport(ratio=0.5)  # a look moves nothing
+    second.click()
+    other = int(by_sentence[1][0].split()[1]) - 1
+    expect(document.nth(other)).to_be_in_viewport(ratio=0.5)
+    listed.nth(4).click()
+    last = int(by_sentence[1][4].split()[1]) - 1
+    expect(document.nth(last)).to_be_in_viewport(ratio=0.5)

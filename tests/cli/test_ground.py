@@ -48,16 +48,6 @@ def test_a_question_over_files_makes_a_page_and_numbers(model, texts):
     assert call(*given, "--answer", "a cat", "-o", texts / "out.svg").exit_code == 0
 
 
-def test_a_page_without_its_heads_attention_says_so(model, texts, monkeypatch):
-    given = ("-m", model, "-d", texts / "b.md", "-q", "the cat ?", "--answer", "a cat")
-    short = call(*given, "-o", texts / "short.html")
-    monkeypatch.setattr("headscope.cli.ground.OPENED", 1)
-    long = call(*given, "-o", texts / "long.html")
-    assert long.exit_code == short.exit_code == 0
-    assert "too long for the page" in long.output and "too long" not in short.output
-    assert len((texts / "long.html").read_text()) < len((texts / "short.html").read_text())
-
-
 def test_documents_come_as_the_shell_expands_them_and_numbers_as_tables(model, texts):
     given = ("-m", model, "--document", texts / "a.md", texts / "b.md", "--question", "the cat ?")
     said = call(*given, "--answer", "a cat ran .", "-o", texts / "out.csv")

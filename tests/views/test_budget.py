@@ -21,11 +21,9 @@ def long_reading(tiny_llama: hs.Scope) -> hs.Reading:
     return tiny_llama.read(TEXT, keep=("q", "k"))
 
 
-def build(reading: hs.Reading, most: int | None, **options):
-    labels = {(1, 2): ("previous token", 0.9)}
-    return discover()["head"].build(
-        reading, layer=0, heads=[3], sending=Sending(labels=labels, budget=most), **options
-    )
+def build(reading: hs.Reading, most: int | None, first=(), **options):
+    sending = Sending(labels={(1, 2): ("previous token", 0.9)}, budget=most, first=first)
+    return discover()["head"].build(reading, layer=0, heads=[3], sending=sending, **options)
 
 
 def heads_in_full(data) -> set[tuple[int, int]]:
@@ -38,6 +36,11 @@ def heads_in_full(data) -> set[tuple[int, int]]:
     }
 
 
+def budget_of(heads: int) -> int:
+    """A page with thumbnails, and so many bytes of heads."""
+    return int(budget.SCRIPT + (400 * 8 + heads) * 4 / 3 + 120 * 116 + 400 * 2)
+
+
 def test_what_fits_travels_whole(long_reading: hs.Reading) -> None:
     data = build(long_reading, None)
     assert "left_out" not in data.header
@@ -45,8 +48,7 @@ def test_what_fits_travels_whole(long_reading: hs.Reading) -> None:
 
 
 def test_the_head_asked_for_and_the_labelled_one_come_first(long_reading: hs.Reading) -> None:
-    room = 400 * 8 + 8_000 * 3 // 4  # thumbnails, and a few heads
-    most = int(budget.SCRIPT + room * 4 / 3 + 120 * 116 + 400 * 2)
+    most = budget_of(8_000 * 3 // 4)  # a few heads
     data = build(long_reading, most)
     there = heads_in_full(data)
     assert {(0, 3), (1, 2)} <= there < {(layer, head) for layer in range(2) for head in range(4)}
@@ -60,6 +62,12 @@ def test_the_head_asked_for_and_the_labelled_one_come_first(long_reading: hs.Rea
             long_reading.attention.sel(layer=layer, head=head),
             atol=1e-3,
         )
+
+
+def test_heads_that_a_view_lists_come_before_labelled_ones(long_reading: hs.Reading) -> None:
+    most = budget_of(6_000)
+    assert heads_in_full(build(long_reading, most)) == {(0, 3), (1, 2)}
+    assert heads_in_full(build(long_reading, most, first=[(1, 0), (7, 0)])) == {(0, 3), (1, 0)}
 
 
 def test_a_live_surface_fetches_a_large_layer_head_by_head(long_reading: hs.Reading) -> None:

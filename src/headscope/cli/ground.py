@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 ENDINGS = (".html", ".svg", ".png", ".pdf", ".parquet", ".csv")
-OPENED = 3000  # longest context, in tokens, whose page includes the heads' attention
 SHOWN = 5  # sources printed for each sentence
 
 
@@ -183,15 +182,8 @@ def _write(scope: Scope, found: Grounding, output: Path) -> None:
     cut = found.table[found.table["measure"] == "knockout"]
     layers = sorted({int(layer) for layer in cut["layer"]})
     reading = None
-    if layers and sum(map(len, found.documents)) < 4 * OPENED:
+    if layers:
         reading = scope.read(
             messages=list(found.messages), documents=documents, answer=found.answer, layers=layers
-        )
-    elif layers:
-        out.print(
-            "The documents are too long for the page to hold their attention: heads are listed, "
-            "and a click opens none.",
-            highlight=False,
-            soft_wrap=True,
         )
     grounding_view(found, reading=reading).save(output)

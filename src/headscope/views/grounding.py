@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,8 @@ def build(
     at = {"layer": heads[0]["layer"], "head": heads[0]["head"]} if heads else {}
     if reading is not None:
         first = {"kind": reading.part().kind, "layer": reading.part().numbers[0], "head": 0, **at}
+        listed = [(one["layer"], one["head"]) for one in heads]
+        sending = replace(sending, first=listed)
         data = frame(NAME, reading, {**first, "heads": [first["head"]], **state}, sending)
         header = {**header, "caption": _caption(source)}
         return joined(data, header, view_data({}, buffers))

@@ -1,7 +1,8 @@
 """Pages with a budget: which heads are sent in full if not all fit.
 
-Every head is sent as a thumbnail. Sent in full are the opening heads, then labelled ones, best
-first, then the rest of the selected layer, then the other layers, until the budget is used up.
+Every head is sent as a thumbnail. Sent in full are the opening heads, then those that the view
+lists, then labelled ones, best first, then the rest of the selected layer, then the other layers,
+until the budget is used up.
 """
 
 from __future__ import annotations
@@ -92,20 +93,28 @@ def asked_for(reading: Reading, state: Mapping[str, Any]) -> Iterator[Unit]:
         yield from _units(part, state["layer"], heads, set())
 
 
-def in_order(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label]) -> Iterator[Unit]:
-    """All heads, the most relevant first."""
+def in_order(
+    reading: Reading,
+    state: Mapping[str, Any],
+    labels: Sequence[Label],
+    first: Sequence[tuple[int, int]] = (),
+) -> Iterator[Unit]:
+    """All heads, the most relevant first; `first` are asked for by layer and head."""
     done: set[tuple[str, int, int]] = set()
     for unit in asked_for(reading, state):
         done.update((unit.part.kind, unit.layer.layer, head) for head in unit.heads)
         yield unit
+    opening = reading.part(state.get("kind"))
+    for layer, head in first:
+        if layer in opening.numbers:
+            yield from _units(opening, layer, [head], done)
     for label in sorted(labels, key=lambda one: -one.score):
         part = reading.parts.get(label.kind)  # pyright: ignore[reportArgumentType]
         if part is not None and label.layer in part.numbers:
             yield from _units(part, label.layer, [label.head], done)
-    opening = reading.part(state.get("kind"))
-    first = [one for one in opening.numbers if one == state.get("layer")]
+    own = [one for one in opening.numbers if one == state.get("layer")]
     for part in (opening, *reading.parts.values()):
-        for number in (*first, *part.numbers) if part is opening else part.numbers:
+        for number in (*own, *part.numbers) if part is opening else part.numbers:
             yield from _units(part, number, range(part.layer(number).shape[0]), done)
 
 

@@ -36,6 +36,7 @@ class Sending:
     neurons: bool | None = None  # q and k: always, never, or if they are small
     only: Collection[int] | None = None  # layers sent now; None: all within the budget
     budget: int | None = None  # bytes of a page, or of a fetched layer; None: the default
+    first: Sequence[tuple[int, int]] = ()  # layer and head: in full before labelled heads
 
 
 def frame(
@@ -125,7 +126,7 @@ def _within(
     if budget.expected(reading, sending.neurons) * 1.15 <= room:
         return None
     thumbnails = sum(400 * part.heads * len(part.layers) for part in parts)
-    units = budget.in_order(reading, state, labels)
+    units = budget.in_order(reading, state, labels, sending.first)
     return budget.fill(reading, units, sending.neurons, room - thumbnails)
 
 

@@ -6,6 +6,9 @@ import type { Context, View } from "../../../views/view";
 
 type Own = State & { method?: string; sentence?: string };
 
+/** Sources listed under the verdict, if the documents beside it are too many to see at once. */
+const LISTED = 5;
+
 export class GroundingView implements View {
   readonly element = make("div", { class: "gr" });
   private readonly header: GroundingHeader;
@@ -14,6 +17,9 @@ export class GroundingView implements View {
   private scores: Float32Array | null = null;
   /** A sentence under the pointer shades the documents before it is chosen. */
   private over: number | null = null;
+  private readonly marks = new Map<number, HTMLElement>();
+  /** Whether the next drawing scrolls to the source that the sentence took most from. */
+  private reveal = true;
 
   constructor(private readonly context: Context) {
     this.header = context.reading.header.grounding!;
@@ -82,6 +88,7 @@ export class GroundingView implements View {
 
   private choose(sentence: number): void {
     this.over = null;
+    this.reveal = true;
     this.context.store.set({ sentence: sentence ? String(sentence - 1) : "" } as Partial<State>);
     this.context.announce(`${this.textOf(sentence)} ${this.header.sentences[sentence].verdict}`);
   }
@@ -111,7 +118,7 @@ export class GroundingView implements View {
       make("p", { class: "gr-question" }, header.question),
       make("h2", {}, "Answer"),
       answer,
-      this.verdict(),
+      this.told(),
       make("label", { class: "gr-menu" }, "shaded by", menu),
       ...this.heads(),
     );
@@ -121,14 +128,41 @@ export class GroundingView implements View {
 
   private hover(sentence: number | null): void {
     this.over = sentence;
-    this.left.querySelector(".gr-verdict")!.replaceWith(this.verdict());
+    this.left.querySelector(".gr-told")!.replaceWith(this.told());
     this.drawRight();
+  }
+
+  /** The verdict, and the sources that the sentence took most from. */
+  private told(): HTMLElement {
+    const { sources } = this.header;
+    if (sources.length <= LISTED) return make("div", { class: "gr-told" }, this.verdict());
+    const rows = this.ranked().slice(0, LISTED).map((at) => {
+      const button = make("button", { type: "button", "data-control": `d${at}`, title: "Scroll to this source" }, sources[at].name);
+      button.addEventListener("click", () => this.scrollTo(at));
+      return make("li", {}, button, valueText(this.value(at)));
+    });
+    return make("div", { class: "gr-told" }, this.verdict(), make("ol", { class: "gr-first" }, ...rows));
+  }
+
+  /** The numbers of the measured sources, the largest first. */
+  private ranked(): number[] {
+    const known = this.header.sources.map((_, at) => at).filter((at) => Number.isFinite(this.value(at)));
+    return known.sort((one, two) => this.value(two) - this.value(one));
+  }
+
+  /** Scroll the documents, and within one, without moving the page around them. */
+  private scrollTo(source: number): void {
+    const mark = this.marks.get(source);
+    const text = mark?.parentElement;
+    if (!mark || !text) return;
+    text.scrollTop += mark.getBoundingClientRect().top - text.getBoundingClientRect().top;
+    this.right.scrollTop += text.parentElement!.getBoundingClientRect().top - this.right.getBoundingClientRect().top - 10;
   }
 
   private verdict(): HTMLElement {
     const { verdict, gain, by_chance, least_expected } = this.header.sentences[this.sentence];
     const what = this.sentence ? "This sentence: " : "The whole answer: ";
-    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}. Of the words that it shares with them, the least expected loses ${Math.round(100 * least_expected)} % of its surprise.`;
+    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}. Of the words that it shares with them, the least expected loses ${Math.max(0, Math.round(100 * least_expected))} % of its surprise.`;
     const unsupported = verdict.startsWith("not supported") ? " unsupported" : "";
     return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
   }
@@ -182,6 +216,7 @@ export class GroundingView implements View {
         mark.style.setProperty("--share", Number.isFinite(value) ? String(Math.abs(value) / reach) : "0");
         mark.addEventListener("pointermove", ({ clientX, clientY }) => this.tell(source, clientX, clientY));
         mark.addEventListener("pointerleave", () => this.context.tooltip.hide());
+        this.marks.set(source, mark);
         body.append(mark);
         at = stop;
       }
@@ -189,7 +224,12 @@ export class GroundingView implements View {
       const sum = own.length === 1 && Number.isFinite(this.value(own[0].at)) ? valueText(this.value(own[0].at)) : "";
       return make("section", { class: "gr-document" }, make("h3", {}, titles[number] || `document ${number + 1}`, make("b", {}, sum)), body);
     });
+    const texts = () => this.right.querySelectorAll<HTMLElement>(".gr-document p");
+    const tops = [this.right.scrollTop, ...Array.from(texts(), ({ scrollTop }) => scrollTop)];
     this.right.replaceChildren(...cards);
+    [this.right, ...texts()].forEach((one, number) => { one.scrollTop = tops[number] ?? 0; });
+    if (this.reveal) this.scrollTo(this.ranked()[0]);
+    this.reveal = false;
   }
 
   private tell(source: number, x: number, y: number): void {
