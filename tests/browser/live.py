@@ -61,8 +61,13 @@ class Answered:
             q, k = (self.array(layer[name]["buffer"]).astype(np.float64) for name in "qk")
             k = np.repeat(k, len(q) // len(k), axis=0)
             scores = np.einsum("htd,hsd->hts", q, k) * layer["scaling"]
-            if layer["mask"] == "causal":
-                scores = np.where(np.tril(np.ones(scores.shape[1:], bool)), scores, -np.inf)
+            if layer["softcap"]:
+                scores = layer["softcap"] * np.tanh(scores / layer["softcap"])
+            if layer["mask"] != "none":
+                t = scores.shape[1]
+                window = t if layer["mask"] == "causal" else layer["mask"]["window"]
+                back = np.arange(t)[:, None] - np.arange(t)
+                scores = np.where((back >= 0) & (back < window), scores, -np.inf)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             made.append(weights / weights.sum(-1, keepdims=True))
         return np.stack(made)

@@ -1,5 +1,7 @@
-/** What a live page says when its model fails. */
+/** What a live page says when its model fails, and where it finds tokens in their text. */
 import { describe, expect, it } from "vitest";
+import { spansOf } from "../src/live/align";
+import type { Spelling } from "../src/live/align";
 import { Refused, failure } from "../src/live/server";
 
 const said = (error: unknown) => JSON.parse(failure(error).body as string) as { error: string };
@@ -20,5 +22,31 @@ describe("a failure in the engine", () => {
     expect(said(new Error("input 'ids' is missing")).error).toBe("input 'ids' is missing");
     expect(said(new Refused("Type a sentence.", 400, { limit: 8 }))).toEqual({ error: "Type a sentence.", limit: 8 });
     expect(failure(new Refused("Too long.", 413)).status).toBe(413);
+  });
+});
+
+describe("tokens in their text", () => {
+  const covered = (text: string, tokens: string[], spells: Spelling, composes = false) => {
+    const characters = [...text];
+    const added = (at: number) => tokens[at] === "<mask>";
+    const spans = spansOf(characters, { tokens, added, unknown: (at) => tokens[at] === "<unk>", composes }, spells);
+    return spans.map(([start, end]) => characters.slice(start, end).join(""));
+  };
+
+  it("spelled in bytes stand where their bytes do, though a mask takes the blank before it", () => {
+    expect(covered("the <mask> sat", ["the", "<mask>", "Ġs", "at"], "bytes")).toEqual(["the", "<mask>", " s", "at"]);
+    expect(covered("the cat", ["Ġthe", "Ġcat"], "bytes")).toEqual(["the", " cat"]);
+    expect(covered("é <mask> é", ["Ã©", "<mask>", "ĠÃ", "©"], "bytes")).toEqual(["é", "<mask>", " é", "é"]);
+    expect(covered("e\u0301t", ["Ã©", "t"], "bytes", true)).toEqual(["e", "t"]);
+  });
+
+  it("spelled with ▁ stand where their letters do, and several bytes on one letter", () => {
+    expect(covered("a 漢 b", ["▁a", "▁", "<0xE6>", "<0xBC>", "<0xA2>", "▁b"], "marks")).toEqual(["a", " ", "漢", "漢", "漢", " b"]);
+    expect(covered("x <mask>  y", ["x", "<mask>", "▁▁y"], "marks")).toEqual(["x", "<mask>", "  y"]);
+    expect(covered("a ☃☃ b", ["▁a", "▁", "<unk>", "▁b"], "marks")).toEqual(["a", " ", "☃☃", " b"]);
+  });
+
+  it("spelled in pieces stand in their words, whatever their case and accents", () => {
+    expect(covered("Zürich ☃. ok", ["zur", "##ich", "<unk>", ".", "ok"], "pieces")).toEqual(["Zür", "ich", "☃", ".", "ok"]);
   });
 });

@@ -144,9 +144,17 @@ def vocabulary(tokenizer: Any) -> dict[str, Any]:
         # a digit a token: whether lists show the space before it; empty if they never do
         "spaced": spaced if "1" in spaced else "",
         "classes": stored_classes(tokenizer, ids, labels),
-        "spells": "bytes" if spells_bytes(tokenizer) else "pieces",
+        "spells": _spells(tokenizer),
         "stops": [at for at, (of, token) in enumerate(both) if of in STOPS and token.endswith(of)],
     }
+
+
+def _spells(tokenizer: Any) -> str:
+    """Bytes as letters, ▁ before words, or ## within them."""
+    if spells_bytes(tokenizer):
+        return "bytes"
+    marked = type(tokenizer.backend_tokenizer.model).__name__ in ("BPE", "Unigram")
+    return "marks" if marked else "pieces"
 
 
 def _classes(scope: Scope) -> list[str] | None:

@@ -1,5 +1,6 @@
 /** A live page's data about its model beside the weights, written by src/headscope/live/known.py. */
 import type { ModelsReply } from "../protocol/app";
+import type { Spelling } from "./align";
 import type { Kind, Label, Mask, Rotary, Tokens } from "../protocol/types";
 
 export interface Measure {
@@ -59,7 +60,7 @@ export interface Known {
   inputs: string[];
   outputs: string[];
   max_tokens: number | null;
-  vocabulary: { labels: string[]; spaced: string; classes: number[]; spells: "bytes" | "pieces"; stops: number[] } | null;
+  vocabulary: { labels: string[]; spaced: string; classes: number[]; spells: Spelling; stops: number[] } | null;
   pictures: PicturesKnown | null;
   /** Numbers of tokens with a role of their own. */
   unknown: number | null;

@@ -24,10 +24,12 @@ interface Sentence {
 export class Reader {
   private readonly tokenizer: Tokenizer;
   private readonly added: Set<number>;
+  private readonly composes: boolean;
 
   constructor(private readonly known: Known, json: object, config: object) {
     this.tokenizer = new Tokenizer(json, config);
     this.added = new Set(this.tokenizer.get_added_tokens_decoder().keys());
+    this.composes = JSON.stringify((json as { normalizer?: object }).normalizer ?? null).includes('"NFC"');
   }
 
   label(id: number): string {
@@ -89,7 +91,7 @@ export class Reader {
       const characters = sentence ? [...sentence.text] : [];
       const found = new Words(characters);
       const isAdded = (at: number) => this.added.has(own[at]);
-      const spans: Span[] = sentence ? spansOf(characters, sentence.spelled, isAdded, (at) => own[at] === unknown, vocabulary!.spells) : [];
+      const spans: Span[] = sentence ? spansOf(characters, { tokens: sentence.spelled, added: isAdded, unknown: (at) => own[at] === unknown, composes: this.composes }, vocabulary!.spells) : [];
       let reached = 0;
       own.forEach((id, at) => {
         const number = ids.push(id) - 1;

@@ -1,6 +1,7 @@
 /** Words of a text as the Python side counts them (text/words.py): for any script, without any tokenizer. */
 
-const space = /\s/u;
+/** Python's blanks: JavaScript's lack some control characters, and have the mark of byte order. */
+const space = /[^\S\ufeff]|[\x1c-\x1f\x85]/u;
 const mark = /[\p{M}\p{Cf}\p{Sk}]/u;
 const letter = /[\p{L}\p{N}_]/u;
 const alphabetic = /\p{L}/u;
