@@ -142,9 +142,13 @@ def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, addres
         assert walker.ask(f"headscopeWalk.signature({APP_HOST})") == before, view
 
 
-def test_the_picture_covers_three_fifths_of_the_window(new_page, address):
+LONG = "the+cat+sat+on+the+mat+and+a+dog+ran+to+the+house+" * 8
+
+
+@pytest.mark.parametrize("asked", ["", f"&text={LONG}", f"&text={LONG}&off=encoder.1.1"])
+def test_the_picture_covers_three_fifths_of_the_window(new_page, address, asked):
     page = new_page()
-    page.goto(f"{address}/?model=tiny")
+    page.goto(f"{address}/?model=tiny{asked}")
     page.locator(".app-view.hs-ready").wait_for()
     walker = Walker(page, APP_HOST)
     short = {}
