@@ -64,6 +64,8 @@ def test_a_table_written_as_csv_is_drawn_and_opened_again(tiny_gpt2, tmp_path) -
     for again in (hs.open(tmp_path / "survey.csv"), frame):
         assert hs.head_map(again, measure) is not None
     np.testing.assert_allclose(hs.open(tmp_path / "survey.csv").map(measure), made.map(measure))
+    with pytest.raises(BadInput, match=r"holds the table alone; hs\.open"):
+        hs.Survey.load(tmp_path / "survey.csv")
 
 
 def test_several_texts_are_refused_where_one_is_meant(tiny_gpt2) -> None:

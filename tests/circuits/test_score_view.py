@@ -32,6 +32,7 @@ def test_the_view_holds_the_scores_parts_and_the_words_behind_them(found):
     sums = score.table.query("measure == 'key'").set_index("writer")["value"]
     for name, one in by_name.items():
         assert one["value"] == pytest.approx(sums[name], abs=1e-4)
+    assert score.title == "head 1-0, “the” (4) to “cat” (2)"
     # the previous-word head at "cat" read "the"
     assert by_name["0-0"]["word"] == "the" and by_name["0-0"]["read"][0] == 1
     assert by_name["embedding"]["word"] == "cat"

@@ -118,6 +118,8 @@ def _described(path: Path) -> dict[str, Any]:
 
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path.")
+    if path.suffix.lower() == ".csv":
+        raise BadInput(f"{path} holds the table alone; hs.open(path) opens it.")
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         found: Any = json.loads(metadata.get(KEY, b"{}"))

@@ -57,7 +57,7 @@ class QueryScores(HeadResult):
     @property
     def title(self) -> str:
         asked = self.query_tokens[self.query]
-        return f"head {self.layer}-{self.head}, {asked!r} ({self.query}) to every key"
+        return f"head {self.layer}-{self.head}, “{asked}” ({self.query}) to every key"
 
     @property
     def table(self) -> pd.DataFrame:

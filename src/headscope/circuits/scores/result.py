@@ -54,12 +54,12 @@ class Score(HeadResult):
         against = self.relative_to
         than = ""
         if isinstance(against, int):
-            than = f" rather than {self.key_tokens[against]!r} ({against})"
+            than = f" rather than “{self.key_tokens[against]}” ({against})"
         elif against is not None:
             than = " rather than the mean key"
         return (
-            f"head {self.layer}-{self.head}, {asked!r} ({self.query}) to "
-            f"{found!r} ({self.key}){than}"
+            f"head {self.layer}-{self.head}, “{asked}” ({self.query}) to "
+            f"“{found}” ({self.key}){than}"
         )
 
     @property
