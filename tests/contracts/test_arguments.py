@@ -44,7 +44,7 @@ TYPES = {
 LONG = {"output", "restart", "progress", "limit"}
 # these show progress over prompts that fit in memory and keep nothing on the way: they take
 # seconds a prompt, their result has `save`, and the prompts are a list that a caller can cut
-AT_ONCE = {"attribute", "fit_head_weights"}
+AT_ONCE = {"attribute", "fit_head_weights", "ground"}
 SHARED = ("--limit", "--max-tokens", "--seed", "--device", "--dtype", "--restart", "--bad-data",
           "--heads", "--heads-file", "--workers", "--trust-remote-code", "--field", "--layout",
           "--map", "--sample")  # fmt: skip

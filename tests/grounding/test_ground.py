@@ -23,6 +23,7 @@ from headscope.grounding.sources import sources_of, without
 from headscope.grounding.subsets import subset_scores
 from headscope.grounding.support import copied, least_expected, shuffled, verdict
 from headscope.reading.by_span import tokens_in
+from headscope.runs import Progress
 from tests.reading.test_conversation import scope_with
 from tests.text.test_chat import TEMPLATES
 
@@ -174,6 +175,15 @@ def test_of_many_sources_the_first_are_checked_and_a_budget_is_spent_on_subsets(
     assert ground(
         scope, QUESTION, many, ANSWER, most_heads=0, shuffles=0, passes=5, exact=2
     ).methods[:2] == ("exact", "subsets")
+
+
+@pytest.mark.parametrize("given", [{}, {"most_heads": 0, "shuffles": 0}, {"passes": 6, "exact": 2}])
+def test_every_pass_is_told_and_counted(scope, given):
+    seen: list[Progress] = []
+    ground(scope, QUESTION, DOCUMENTS, ANSWER, progress=seen.append, **given)
+    assert [one.done for one in seen] == sorted(one.done for one in seen)
+    assert seen[0].done == 0 and {one.total for one in seen} == {seen[-1].done}
+    assert len(seen) > 3
 
 
 def test_a_budget_that_suffices_removes_every_source(scope):

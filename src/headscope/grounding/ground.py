@@ -26,6 +26,7 @@ from headscope.grounding.support import shuffled, supported
 from headscope.reading.inputs.conversation import Documents, Messages, encoded, rendered_for
 from headscope.reading.inputs.generation import written_ids
 from headscope.results import tidy
+from headscope.runs.run import Progress, ProgressCallback, showing
 from headscope.text.chat import checked_messages, titled
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def ground(
     shuffles: int = 3,
     max_new_tokens: int = 64,
     seed: int = 0,
+    progress: bool | ProgressCallback = True,
 ) -> Grounding:
     """Measure what an answer took from which document, paragraph or sentence.
 
@@ -85,6 +87,8 @@ def ground(
         The longest answer that the model writes.
     seed
         Seed of subsets and shuffles.
+    progress
+        Whether to show a bar, or a function that is called instead.
 
     Returns
     -------
@@ -114,50 +118,10 @@ def ground(
         answer = _answered(scope, said, given, max_new_tokens)
         notes.append(f"{scope.name} wrote the answer.")
     asked = _Asked(scope, said, given, answer, sources)
-    prompt = asked.prompt(given)
-    names = [one.name for one in sources]
-    mass = HeadMass(scope, prompt.predicting, prompt.members(names), ids=prompt.ids)
-    run = AnswerPasses(scope, prompt, mass)
-    groups = _sentences(prompt)
-    logit = logit_by_source(scope, prompt, names)
-    found = _cheap(mass, logit, weights, groups)
-    cheap = next(name for name in ("learned", "logit", "norm", "attention") if name in found)
-    if passes is not None and exact == "auto" and passes >= len(sources):
-        exact = "all"
-    elif passes is not None:
-        found["subsets"] = _estimated(asked, run, groups, passes, seed)
-        cheap = "subsets"
-    chosen = _chosen(exact, found[cheap].value[0], len(sources))
-    found["exact"] = _exact(asked, run, groups, chosen, len(sources))
-    lost = found["exact"].value[0]
-    source = int(np.nanargmax(lost) if chosen else np.argmax(found[cheap].value[0]))
-    support = supported(
-        run,
-        groups,
-        sources,
-        found["exact"].value,
-        asked.prompt([]),
-        [
-            asked.prompt(shuffled(scope.tokenizer, given, random.Random(int(seed) + n)))
-            for n in range(shuffles)
-        ],
-        given,
-    )
-    table, together = _heads(run, mass, logit, sources[source], source, most_heads)
-    return Grounding(
-        model=scope.name,
-        messages=tuple({k: str(v) for k, v in one.items()} for one in said),
-        titles=tuple(title for title, _ in given),
-        documents=tuple(text for _, text in given),
-        answer=answer,
-        sentences=_characters(prompt),
-        sources=tuple(sources),
-        scores=_frame(found, sources),
-        support=support,
-        table=table,
-        together=together,
-        notes=tuple(notes),
-    )
+    with showing(progress) as show:
+        return _grounded(
+            asked, exact, passes, weights, most_heads, shuffles, int(seed), tuple(notes), show
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +148,78 @@ class _Scored:
     value: Floats
     low: Floats | None = None
     high: Floats | None = None
+
+
+def _grounded(
+    asked: _Asked,
+    exact: Exact,
+    passes: int | None,
+    weights: HeadWeights | None,
+    most_heads: int,
+    shuffles: int,
+    seed: int,
+    notes: tuple[str, ...],
+    show: ProgressCallback,
+) -> Grounding:
+    scope, given, sources = asked.scope, asked.documents, asked.sources
+    drawn = 0
+    if passes is not None and exact == "auto" and passes >= len(sources):
+        exact = "all"
+    elif passes is not None:
+        drawn = passes
+    ablated = len(_chosen(exact, np.zeros(len(sources)), len(sources)))
+    done, total = 0, 2 + drawn + ablated + 1 + shuffles + min(1, most_heads)
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        show(Progress(done, total, title="Grounding"))
+
+    tell(0)
+    prompt = asked.prompt(given)
+    names = [one.name for one in sources]
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names), ids=prompt.ids)
+    run = AnswerPasses(scope, prompt, mass, tell)
+    groups = _sentences(prompt)
+    logit = logit_by_source(scope, prompt, names)
+    tell(1)
+    found = _cheap(mass, logit, weights, groups)
+    cheap = next(name for name in ("learned", "logit", "norm", "attention") if name in found)
+    if drawn:
+        found["subsets"] = _estimated(asked, run, groups, drawn, seed)
+        cheap = "subsets"
+    chosen = _chosen(exact, found[cheap].value[0], len(sources))
+    found["exact"] = _exact(asked, run, groups, chosen, len(sources))
+    lost = found["exact"].value[0]
+    source = int(np.nanargmax(lost) if chosen else np.argmax(found[cheap].value[0]))
+    support = supported(
+        run,
+        groups,
+        sources,
+        found["exact"].value,
+        asked.prompt([]),
+        [
+            asked.prompt(shuffled(scope.tokenizer, given, random.Random(seed + n)))
+            for n in range(shuffles)
+        ],
+        given,
+    )
+    table, together = _heads(run, mass, logit, sources[source], source, most_heads)
+    tell(min(1, most_heads))
+    return Grounding(
+        model=scope.name,
+        messages=tuple({k: str(v) for k, v in one.items()} for one in asked.messages),
+        titles=tuple(title for title, _ in given),
+        documents=tuple(text for _, text in given),
+        answer=asked.answer,
+        sentences=_characters(prompt),
+        sources=tuple(sources),
+        scores=_frame(found, sources),
+        support=support,
+        table=table,
+        together=together,
+        notes=notes,
+    )
 
 
 def _answered(

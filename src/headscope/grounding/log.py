@@ -116,7 +116,7 @@ def _rows(
             raise BadInput("The request has no answer.")
         found = ground(
             scope, asked.messages, asked.documents, asked.answer, weights=weights, most_heads=0,
-            **settings,
+            progress=False, **settings,
         )  # fmt: skip
     except (HeadscopeError, ValueError) as error:
         empty = {"sentence": -1, "text": None, "verdict": None, "source": None}

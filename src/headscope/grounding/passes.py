@@ -7,7 +7,7 @@ with rests of similar length are read together, padded in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,10 +29,19 @@ AT_ONCE = {"cpu": 512, "cuda": 16_384}  # tokens computed together
 
 
 class AnswerPasses:
-    """Passes over one answer; `log_probabilities` are the first prompt's, by token."""
+    """Passes over one answer; `log_probabilities` are the first prompt's, by token.
 
-    def __init__(self, scope: Scope, first: Prompt, sink: Sink | None = None) -> None:
-        self.scope, self.first = scope, first
+    `tell` is called with the number of prompts after they are read.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        first: Prompt,
+        sink: Sink | None = None,
+        tell: Callable[[int], None] = lambda prompts: None,
+    ) -> None:
+        self.scope, self.first, self._tell = scope, first, tell
         self.computed = 0  # tokens, to compare with plain passes
         self._kept: list[tuple[Tensor, Tensor]] | None = None
         cache = _new_cache(scope)
@@ -42,6 +51,7 @@ class AnswerPasses:
         self.log_probabilities = _chosen(output, first.ids[first.answer :])[0]
         if cache is not None:
             self._kept = _kept(cache, ids.shape[1])
+        tell(1)
 
     def of(self, prompts: Sequence[Prompt]) -> Floats:
         """prompts × tokens of the answer, natural logarithms."""
@@ -55,6 +65,7 @@ class AnswerPasses:
                 )
         for group in self._groups(prompts):
             found[group] = self._together([prompts[at] for at in group])
+            self._tell(len(group))
         return found
 
     def shared(self, prompt: Prompt) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from headscope.grounding.monitors.shares import Looks, looks_of, shares_of
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 from headscope.runs.identity import model_fingerprint
 from headscope.statistics.significance import FEWEST as FEW_UNITS
-from headscope.statistics.significance import share_interval
+from headscope.statistics.significance import share_interval, warn_few
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -124,11 +125,16 @@ def _monitor(
     folds = _Folds(x, groups, heads)
     predicted = folds.held_out(labels)
     auroc = auroc_of(predicted, labels)
-    low, high = auroc_interval(predicted, labels, groups, chance)
+    resampled = chance.spawn(1)[0]
     null = [
         auroc_of(folds.held_out(other), other)
         for other in (_shuffled(labels, groups, chance) for _ in range(shuffles))
     ]
+    low, high = auroc_interval(predicted, labels, groups, resampled, null=null)
+    p = (1 + sum(one >= auroc for one in null)) / (1 + len(null))
+    if (units := len(np.unique(groups))) < FEW_UNITS:
+        warn_few(units, "groups")
+        p = np.nan
     chosen = _chosen(_ranks(x), labels, heads)
     centre, scale, weights, intercept = _fitted(x[:, chosen], labels)
     found: list[MonitoredHead] = []
@@ -154,7 +160,7 @@ def _monitor(
         low=low,
         high=high,
         null=float(np.percentile(null, 95)),
-        p=float((1 + sum(one >= auroc for one in null)) / (1 + len(null))),
+        p=p,
         examples=len(labels),
     )
 
@@ -219,8 +225,13 @@ def auroc_interval(
     groups: Ints,
     chance: np.random.Generator,
     resamples: int = DRAWS,
+    null: Sequence[float] = (),
 ) -> tuple[float, float]:
-    """The 95 % interval, with the error from resampling groups; NaN if groups are few."""
+    """The 95 % interval, with the error from resampling groups; NaN if groups are few.
+
+    Resampling scores that are given does not show how much another fit would change them. AUROCs
+    of fits on shuffled labels do; the larger of both errors counts.
+    """
     rows = [np.flatnonzero(groups == one) for one in np.unique(groups)]
     if len(rows) < FEW_UNITS:
         return np.nan, np.nan
@@ -232,19 +243,24 @@ def auroc_interval(
             draws.append(auroc_of(scores[some], own))
     # if no example is out of order, the rarer label's groups decide
     fewest = min(len(np.unique(groups[labels == one])) for one in (True, False))
-    return share_interval(auroc_of(scores, labels), float(np.var(draws)), len(rows), fewest)
+    value = auroc_of(scores, labels)
+    refitted = np.var(null) * 4 * value * (1 - value) if len(null) else 0.0  # 1/4 at .5
+    return share_interval(value, float(max(np.var(draws), refitted)), len(rows), fewest)
 
 
 def _shuffled(labels: Bools, groups: Ints, chance: np.random.Generator) -> Bools:
-    """Shuffle labels within groups if each has both, as pairs do; else among all examples."""
-    every = np.unique(groups)
-    if all(len(set(labels[groups == one].tolist())) == 2 for one in every):
-        made = labels.copy()
-        for one in every:
-            at = np.flatnonzero(groups == one)
-            made[at] = chance.permutation(labels[at])
-        return made
-    return chance.permutation(labels)
+    """Shuffle labels within groups that have both, as pairs do, and among those that have one.
+
+    Examples of one group resemble each other, so a group keeps a label that all of them have.
+    """
+    made = labels.copy()
+    rows = [np.flatnonzero(groups == one) for one in np.unique(groups)]
+    for at in rows:
+        made[at] = chance.permutation(labels[at])
+    alike = [at for at in rows if len(set(labels[at].tolist())) == 1]
+    for at, label in zip(alike, chance.permutation([labels[at[0]] for at in alike]), strict=True):
+        made[at] = label
+    return made
 
 
 def _looks(examples: list[Labelled]) -> Looks:

@@ -103,9 +103,10 @@ class Monitor:
 
     def __str__(self) -> str:
         reach = f" [{self.low:.2f}, {self.high:.2f}]" if self.low == self.low else ""
+        sure = f" (p = {self.p:.3f})" if self.p == self.p else ""
         return (
             f"AUROC {self.auroc:.2f}{reach} on {self.examples} examples; shuffled labels stay "
-            f"below {self.null:.2f} (p = {self.p:.3f})"
+            f"below {self.null:.2f}{sure}"
         )
 
     def save(self, path: str | Path) -> None:
