@@ -148,3 +148,10 @@ def test_a_head_s_strongest_pairs_are_the_largest_weights_between_words(client, 
     for look in facts["looks"]:
         assert weights[look["query"], look["key"]] == pytest.approx(look["weight"])
     assert "special tokens" in facts["left_out"]
+
+
+def test_a_lesson_names_no_side_of_the_screen():
+    """Where a panel stands depends on the window."""
+    for each in EXAMPLES:
+        said = f"{each.says} {each.unclear} {each.tries}".lower()
+        assert "on the right" not in said and "on the left" not in said, each.title

@@ -68,7 +68,7 @@ EXAMPLES: list[Example] = [
             "Of all heads this one looks most from a word to the same word in the other sentence, "
             "though not clearly."
         ),
-        tries="Set “sentences” to A→B, and click “the” to hold its lines.",
+        tries="Under Display, set “sentences” to A→B, and click “the” to hold its lines.",
     ),
     Example(
         "a masked word",
@@ -76,11 +76,11 @@ EXAMPLES: list[Example] = [
         needs="mask",
         measure="previous_word",
         says=(
-            "The model guesses the masked word; its guesses stand on the right, under predictions. "
+            "The model guesses the masked word; its guesses stand under Predictions. "
             "This head hands each position the word before it, which at the mask is “the”."
         ),
         unclear=(
-            "The model guesses the masked word; its guesses stand on the right, under predictions. "
+            "The model guesses the masked word; its guesses stand under Predictions. "
             "Of all heads this one looks most at the word before."
         ),
         tries="Rank the heads, switch the first one off, and see what becomes of the guesses.",

@@ -1,4 +1,4 @@
-/** The right column: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
+/** Below the dial: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";

@@ -74,7 +74,7 @@ export function Documents({ session }: { session: Session }): JSX.Element {
         void take(event.dataTransfer?.files);
       }}
     >
-      <summary>{counts.join(", ") || "Documents and messages"}</summary>
+      <summary title="Documents and messages that the model reads with the question">{counts.join(", ") || "documents"}</summary>
       {documents.map((one, at) => (
         <p key={at}>
           {one.role && (
