@@ -48,5 +48,6 @@ describe("tokens in their text", () => {
 
   it("spelled in pieces stand in their words, whatever their case and accents", () => {
     expect(covered("Zürich ☃. ok", ["zur", "##ich", "<unk>", ".", "ok"], "pieces")).toEqual(["Zür", "ich", "☃", ".", "ok"]);
+    expect(covered("한국 a", ["한", "##ᄀ", "##ᅮᆨ", "a"].map((each) => each.normalize("NFD")), "pieces")).toEqual(["한", "국", "국", "a"]);
   });
 });

@@ -101,11 +101,13 @@ function byPieces(characters: string[], { tokens, added, unknown }: Spelled): Sp
   const plain = characters.map((each) => each.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase());
   const cleaned = characters.map((each) => /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\ufffd\0]/u.test(each) && !/\s/u.test(each));
   let at = 0;
+  /** Letters of the character at `at` that earlier tokens took: a Hangul syllable is several. */
+  let taken = 0;
   const passBlanks = () => {
     while (at < characters.length && (/\s/u.test(characters[at]) || cleaned[at])) at++;
   };
   return tokens.map((token, number) => {
-    passBlanks();
+    if (!taken) passBlanks();
     if (added(number)) {
       const spelled = [...token];
       if (spelled.every((each, i) => characters[at + i] === each)) {
@@ -124,12 +126,14 @@ function byPieces(characters: string[], { tokens, added, unknown }: Spelled): Sp
     let left = (token.startsWith("##") && token.length > 2 ? token.slice(2) : token).normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase().length;
     let end = start;
     while (left > 0 && at < characters.length) {
-      if (!cleaned[at]) left -= plain[at].length;
+      const letters = cleaned[at] ? 0 : Math.min(left, plain[at].length - taken);
+      [left, taken] = [left - letters, taken + letters];
       if (plain[at] || end > start) end = at + 1;
-      at++;
+      if (!cleaned[at] && taken < plain[at].length) break;
+      [at, taken] = [at + 1, 0];
     }
     // A character without a form of its own (an accent) belongs to the one before it.
-    while (at < characters.length && plain[at] === "" && !/\s/u.test(characters[at])) at++;
+    while (!taken && at < characters.length && plain[at] === "" && !/\s/u.test(characters[at])) at++;
     return [start, Math.max(end, Math.min(start + 1, characters.length))];
   });
 }

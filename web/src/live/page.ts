@@ -11,6 +11,7 @@ type Manifest = Record<"known" | "first" | "model" | "wasm" | "tokenizer" | "wor
 class Engine {
   private readonly waiting = new Map<number, (answer: Answer) => void>();
   private number = 0;
+  private turn: Promise<unknown> = Promise.resolve();
   private start: StartReply = { doing: "opening the page", failed: null, seconds: 0, share: null };
   private readonly opened: Promise<{ known: Known; worker: Worker }>;
   private readonly first: Promise<Uint8Array>;
@@ -51,13 +52,23 @@ class Engine {
     if (path === "api/models") return Response.json(known.welcome);
     if (this.start.failed) return Response.json({ error: this.start.failed }, { status: 503 });
     if ((path === "api/read" || path === "api/media") && this.start.doing !== null && isFirst(known, init.body as string)) return new Response((await inflate(await this.first)) as BodyInit);
-    const id = this.number++;
-    const asked: ToWorker = { id, path, body: init.body ? JSON.parse(init.body as string) : null };
-    const { status, body } = await new Promise<Answer>((resolve) => {
-      this.waiting.set(id, resolve);
-      worker.postMessage(asked);
+    const { status, body } = await this.inTurn(() => {
+      init.signal?.throwIfAborted();
+      const id = this.number++;
+      const asked: ToWorker = { id, path, body: init.body ? JSON.parse(init.body as string) : null };
+      return new Promise<Answer>((resolve) => {
+        this.waiting.set(id, resolve);
+        worker.postMessage(asked);
+      });
     });
     return new Response(body, { status });
+  }
+
+  /** One question after another; one that was called off meanwhile never reaches the worker. */
+  private inTurn(ask: () => Promise<Answer>): Promise<Answer> {
+    const answer = this.turn.then(ask);
+    this.turn = answer.catch(() => undefined);
+    return answer;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs the model away from the page, so that it stays responsive: one question after another. */
+/** Runs the model away from the page, so that it stays responsive. */
 import { fromBase64, inflate } from "../protocol/decode";
 import type { Known } from "./known";
 import { Model } from "./model";
@@ -22,7 +22,6 @@ export type ToWorker = { open: Opening } | { id: number; path: string; body: unk
 export type FromWorker = { doing: string | null; failed: string | null; share: number | null } | { id: number; answer: Answer };
 
 let server: Promise<Server> | null = null;
-let turn: Promise<unknown> = Promise.resolve();
 
 const say = (message: FromWorker, transfer: Transferable[] = []) => postMessage(message, { transfer });
 
@@ -89,8 +88,5 @@ addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
     return;
   }
   const { id, path, body } = data;
-  turn = turn.then(async () => {
-    const answer = await answered(path, body);
-    say({ id, answer }, answer.body instanceof ArrayBuffer ? [answer.body] : []);
-  });
+  void answered(path, body).then((answer) => say({ id, answer }, answer.body instanceof ArrayBuffer ? [answer.body] : []));
 });

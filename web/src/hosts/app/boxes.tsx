@@ -4,13 +4,14 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TokensReply } from "../../protocol/app";
 import { number } from "../../render/dom";
 import { useAnswer } from "./server/answer";
-import { postJson } from "./server/api";
+import { engine, postJson } from "./server/api";
 import { AgainstText } from "./against";
 import { later } from "./later";
 import { anotherText } from "./placed";
 import type { Session } from "./session";
 
 const Documents = later<{ session: Session }>(async () => (await import("./later/documents")).Documents);
+const AsTyped = later<{ session: Session }>(async () => (await import("./later/as_typed")).AsTyped);
 const DropZone = later<{ session: Session }>(async () => (await import("./later/media")).DropZone);
 
 /** Characters that a box in the header's row shows; a longer text has a row to itself. */
@@ -40,6 +41,7 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
       <AgainstText session={session} />
       {session.converses && <Documents session={session} />}
       <Count session={session} />
+      {engine && <AsTyped session={session} />}
     </div>
   );
 }
@@ -109,6 +111,6 @@ function Count({ session }: { session: Session }): JSX.Element {
       );
     }
   }
-  if (session.changed && session.reading) notes.push(text.trim() ? <b key="changed">changed: press read</b> : <b key="empty">type a text to read</b>);
+  if (session.changed && session.reading && !(engine && text.trim())) notes.push(text.trim() ? <b key="changed">changed: press read</b> : <b key="empty">type a text to read</b>);
   return <p class="count" id="count" role="status">{notes}</p>;
 }

@@ -23,8 +23,8 @@ export class Placed extends Known {
   protected urlTimer: ReturnType<typeof setTimeout> | undefined;
   /** The address as it was written last; "": never. */
   protected written = "";
-  /** Back or Forward leads to the text being read, whose address is already set. */
-  protected landing = false;
+  /** The text being read is no step of the history of its own: Back or Forward leads to it, or it goes on with the last. */
+  landing = false;
 
   constructor(address: URLSearchParams) {
     super();

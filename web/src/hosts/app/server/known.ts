@@ -6,7 +6,7 @@ import { signals } from "../../../state/signal";
 import type { Step } from "../../../state/tour";
 import type { Pairing, Wrote } from "../place";
 import type { Waiting } from "../waiting";
-import { getJson } from "./api";
+import { engine, getJson } from "./api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
@@ -111,9 +111,9 @@ export class Known extends signals(initial) {
     return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
   }
 
-  /** Whether the model answers questions over documents. */
+  /** Whether the model answers questions over documents, which a live page does not read. */
   get converses(): boolean {
-    return !!this.entry?.writes && !this.entry.encoder_decoder && !this.senses;
+    return !!this.entry?.writes && !this.entry.encoder_decoder && !this.senses && !engine;
   }
 
   /** The documents that are sent along: those with a text, where the model takes any. */
