@@ -61,7 +61,7 @@ def prompt_of(scope: Scope, messages: Messages, documents: Sequence[Titled], ans
     tokens = batch.tokens[0]
     (whole,) = rendered.of("answer")
     at = np.flatnonzero(tokens_in(tokens, whole))
-    if not at.size or at[0] < 1:
+    if not answer.strip() or not at.size or at[0] < 1:
         raise BadInput("The answer is empty; give at least one word, or leave it out.")
     # a tokenizer may add an end token, which is not part of the answer
     return Prompt(batch.inputs["input_ids"][0, : at[-1] + 1], tokens, rendered.spans, int(at[0]))

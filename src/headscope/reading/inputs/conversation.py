@@ -94,7 +94,8 @@ def encoded(scope: Scope, rendered: Rendered) -> Batch:
         return scope.encode([rendered.text], add_special_tokens=not rendered.template)
     except TextTooLong as error:
         counted = str(error).split(";", 1)[0].replace("The text has", "The conversation has")
-        raise TextTooLong(f"{counted}; remove documents or earlier messages.") from None
+        also = "shorten the answer, or " if rendered.of("answer") else ""
+        raise TextTooLong(f"{counted}; {also}remove documents or earlier messages.") from None
 
 
 def _with_spans(reading: Reading, spans: tuple[Span, ...], template: bool) -> Reading:
