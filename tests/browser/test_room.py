@@ -76,3 +76,29 @@ def test_the_caption_names_no_head_where_the_whole_model_is_shown(new_page, addr
     assert caption.inner_text().strip() == "model"
     page.locator(".app-view").evaluate("e => e.headscope.set({view: 'head', heads: [1, 2]})")
     assert until(page, lambda: caption.inner_text().startswith("head, heads"))
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 920])
+def test_the_mark_of_a_head_that_is_off_is_left_of_its_switch(new_page, address, width):
+    page = opened(new_page, address, "text=the+cat+sat&layer=1&off=encoder.1.1", width=width)
+    page.locator(".chip.off .score").wait_for()
+    off, flip = box(page, ".chip.off .score"), box(page, '[data-flip="1"]')
+    assert off["right"] <= flip["x"]
+
+
+def test_the_way_back_from_a_head_that_is_off_is_in_sight_on_a_phone(new_page, address):
+    asked = "text=the+cat+sat+on+the+[MASK]&layer=1&off=encoder.1.1_encoder.1.2"
+    page = opened(new_page, address, asked, width=390, height=844)
+    page.locator("[data-difference]", has_text="%").wait_for()
+    for control in ("all-on", "undo", "python"):
+        found = box(page, f'.off-strip [data-control="{control}"]')
+        assert found["x"] >= 0 and found["right"] <= 390, control
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (390, 844)])
+def test_a_sentence_is_shown_whole_in_its_box(new_page, address, size):
+    width, height = size
+    text = "the cat sat on the mat and a dog ran to the house".replace(" ", "+")
+    page = opened(new_page, address, f"text={text}", width=width, height=height)
+    cut = page.locator('[data-control="text"]').evaluate("e => e.scrollHeight - e.clientHeight")
+    assert cut <= 1

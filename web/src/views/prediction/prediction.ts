@@ -112,7 +112,7 @@ export class PredictionView implements View {
     });
     if (!this.context.reading.canAsk) return line;
     const known = make("datalist", { id: "pr-known" }, ...header.likeliest.map(([token]) => make("option", { value: token.trim() })));
-    line.append(known, "Why", this.typed("target", "this answer", state.target, header.target[0]), "rather than", this.typed("rather", "another answer", state.rather, header.target[1]));
+    line.append(known, "Why", this.typed("target", "this answer", state.target, header.target[0]), make("span", {}, "rather than ", this.typed("rather", "another answer", state.rather, header.target[1])));
     return line;
   }
 
