@@ -96,3 +96,18 @@ def test_a_question_that_was_called_off_waits_for_nothing(chromium, file):
     page.locator(".app-view.hs-ready").wait_for(state="attached", timeout=120_000)
     assert page.evaluate(CALLED_OFF, ["cat", "dog", "a"]) == [200, "AbortError", "AbortError"]
     page.close()
+
+
+def test_menus_of_the_header_lie_within_a_phone_s_window(chromium, file):
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(file.as_uri())
+    page.locator(".app-view.hs-ready").wait_for(state="attached", timeout=120_000)
+    menus = page.locator(".app-head details.menu")
+    assert menus.count() >= 2
+    for menu in menus.all():
+        menu.locator("summary").click()
+        box = menu.locator(".menu-list").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert box["y"] >= menu.locator("summary").bounding_box()["y"] + 20
+        page.keyboard.press("Escape")
+    page.close()
