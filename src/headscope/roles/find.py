@@ -255,7 +255,8 @@ class _Pass:
             self._layer(call.layer, self.field.directed(there, back), batch, even)
 
         with torch.inference_mode():
-            self.scope.forward(encoded.inputs, sink)
+            # the encoder below cross attention then makes no maps
+            self.scope.forward(encoded.inputs, sink, lazy=self.scope.encoder_decoder)
         self.totals.end()
         self.first_half.end()
         self.kept.end()

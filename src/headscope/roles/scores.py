@@ -95,21 +95,25 @@ def precision_at_fifth_by_chance(batch: UnitBatch, chosen: Tensor) -> tuple[Tens
 
 def auc(maps: Tensor, batch: UnitBatch) -> Tally:
     """The chance that a right candidate scores above a wrong one of the same query."""
-    row, query, key = (batch.right & batch.cases[..., None]).nonzero(as_tuple=True)
-    wrong = (batch.allowed & ~batch.possible)[row, query]  # p k
-    some = wrong.any(-1)  # beside possible links alone there is nothing to rank below
-    row, query, key, wrong = row[some], query[some], key[some], wrong[some]
+    wrong = batch.allowed & ~batch.possible
+    # beside possible links alone there is nothing to rank below
+    row, query = (batch.cases & wrong.any(-1)).nonzero(as_tuple=True)
+    right, wrong = batch.right[row, query], wrong[row, query]  # u k
+    most = int(right.sum(-1).max()) if len(row) else 0
     heads = maps.shape[1]
     sums = torch.zeros(len(batch.plans), heads, device=maps.device)
     size = max(1, CELLS // max(1, heads * maps.shape[-1]))
     for start in range(0, len(row), size):
         some = slice(start, start + size)
-        rows = maps[row[some], :, query[some]]  # p h k
-        own = rows.gather(2, key[some, None, None].expand(-1, heads, 1))
-        below = ((rows < own).float() + 0.5 * (rows == own)) * wrong[some, None]
-        share = below.sum(-1) / wrong[some].sum(-1, keepdim=True).clamp_min(1)
-        sums.index_add_(0, row[some], share)
-    return Tally(sums, torch.bincount(row, minlength=len(batch.plans)).float())
+        rows = maps[row[some], :, query[some]]  # u h k
+        at = right[some].int().topk(most).indices  # u r
+        own = rows.gather(2, at[:, None].expand(-1, heads, -1))  # u h r
+        others = rows.masked_fill(~wrong[some, None], torch.inf).sort(-1).values
+        lower = torch.searchsorted(others, own) + torch.searchsorted(others, own, right=True)
+        share = lower / 2 / wrong[some].sum(-1)[:, None, None]  # equal scores count half
+        real = right[some].gather(1, at)[:, None]
+        sums.index_add_(0, row[some], (share * real).sum(-1))
+    return Tally(sums, torch.bincount(row, right.sum(-1).float(), len(batch.plans)))
 
 
 def precision_at_fifth(maps: Tensor, batch: UnitBatch) -> Tally:
