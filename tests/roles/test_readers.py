@@ -118,6 +118,26 @@ def test_word_times_are_read_from_three_formats(tmp_path):
     assert dict(faults.counts) == {"malformed line": 1}
 
 
+def test_textgrids_are_long_or_short_and_in_any_encoding_of_praats(tmp_path):
+    head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n'
+    long = (
+        "xmin = 0\nxmax = 1\ntiers? <exists>\nsize = 1\nitem []:\n item [1]:\n"
+        '  class = "IntervalTier"\n  name = "words"\n  xmin = 0\n  xmax = 1\n'
+        '  intervals: size = 2\n  intervals [1]:\n   xmin = 0\n   xmax = 0.5\n   text = "né"\n'
+        '  intervals [2]:\n   xmin = 0.5\n   xmax = 1\n   text = ""\n'
+    )
+    short = (
+        '0\n1\n<exists>\n2\n"IntervalTier"\n"phones"\n0\n1\n1\n0\n1\n"n"\n'
+        '"IntervalTier"\n"speaker - words"\n0\n1\n3\n0\n0.5\n"né"\n0.5\n1\n""\n0,5\n1\n"a"\n'
+    )
+    for text, bad in ((long, 0), (short, 1)):
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            (tmp_path / "a.TextGrid").write_bytes((head + text).encode(encoding))
+            words = words_of(tmp_path / "a.TextGrid", faults := Faults())
+            assert [tuple(word) for word in words] == [("né", 0.0, 0.5)]
+            assert faults.counts.get("malformed line", 0) == bad  # 0,5 is no number
+
+
 def test_words_of_whispers_api_are_read_and_a_word_without_a_time_stays_in_the_transcript(tmp_path):
     words = [{"word": "in", "start": 0.1, "end": 0.2}, {"word": "2014."},
              {"word": "it", "start": 0.9, "end": 1.0}]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ TIMES = (".textgrid", ".ctm", ".json")
 INTERVAL = re.compile(
     r'\s*xmin\s*=\s*(?P<start>\S+)\s+xmax\s*=\s*(?P<end>\S+)\s+text\s*=\s*"(?P<text>(?:""|[^"])*)"'
 )
+VALUE = re.compile(r'"(?P<text>(?:""|[^"])*)"|(?P<bare>[^\s"]+)')
+Tier = tuple[str, list[tuple[str, ...]]]  # its name, and the start, end and text of each interval
 SILENT = {"", "sil", "sp", "<eps>", "<sil>", "spn"}
 
 
@@ -72,40 +75,55 @@ def words_of(path: Path, faults: Faults) -> list[Timed]:
     ending = path.suffix.lower()
     if ending == ".ctm":
         return _ctm(path, faults)
-    with open_lines(path) as lines:
-        text = "".join(lines)
+    if path.read_bytes()[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        text = path.read_text("utf-16")  # as Praat saves what is not ASCII
+    else:
+        with open_lines(path) as lines:
+            text = "".join(lines)
     return _whisper(text, path, faults) if ending == ".json" else _textgrid(text, path, faults)
 
 
 def _textgrid(text: str, path: Path, faults: Faults) -> list[Timed]:
     """The tier called words, or the first."""
-    tiers = re.split(r"item\s*\[\d+\]\s*:", text)[1:]
-    named = [tier for tier in tiers if re.search(r'name\s*=\s*"[^"]*word', tier, re.IGNORECASE)]
+    tiers = _long_tiers(text) or _short_tiers(text)
     if not tiers:
-        faults.note("malformed line", path.name, "this is not a TextGrid in the long text format")
+        faults.note("malformed line", path.name, "this is not a TextGrid of Praat's text formats")
         return []
+    named = [intervals for name, intervals in tiers if "word" in name.lower()]
     found: list[Timed] = []
-    for number, interval in enumerate(
-        re.split(r"intervals\s*\[\d+\]\s*:?", (named or tiers)[0])[1:], 1
-    ):
-        word = _interval(interval)
-        if word is None:
+    for number, interval in enumerate((named or [tiers[0][1]])[0], 1):
+        try:
+            start, end, word = interval
+            word = Timed(word.replace('""', '"').strip(), float(start), float(end))
+        except ValueError:
             message = "an interval is: xmin = 0.5, xmax = 0.75 and text, each on its line"
             faults.note("malformed line", f"{path.name}: interval {number}", message)
-        elif word.word.lower() not in SILENT:
+            continue
+        if word.word.lower() not in SILENT:
             found.append(word)
     return found
 
 
-def _interval(text: str) -> Timed | None:
-    match = INTERVAL.match(text)
-    if match is None:
-        return None
-    try:
-        start, end = float(match["start"]), float(match["end"])
-    except ValueError:
-        return None
-    return Timed(match["text"].replace('""', '"').strip(), start, end)
+def _long_tiers(text: str) -> list[Tier]:
+    """Tiers of the long format, in which every value has a name."""
+    tiers: list[Tier] = []
+    for tier in re.split(r"item\s*\[\d+\]\s*:", text)[1:]:
+        name = re.search(r'name\s*=\s*"([^"]*)', tier)
+        parts = re.split(r"intervals\s*\[\d+\]\s*:?", tier)[1:]
+        matches = map(INTERVAL.match, parts)
+        tiers.append((name[1] if name else "", [one.groups() if one else () for one in matches]))
+    return tiers
+
+
+def _short_tiers(text: str) -> list[Tier]:
+    """Tiers of the short format: name, start, end, count, and three values for each interval."""
+    values = [one["bare"] or one["text"] or "" for one in VALUE.finditer(text)]
+    tiers: list[Tier] = []
+    for at in (at for at, value in enumerate(values[:-4]) if value == "IntervalTier"):
+        count = int(values[at + 4]) if values[at + 4].isdigit() else 0
+        rest = values[at + 5 : at + 5 + 3 * count]
+        tiers.append((values[at + 1], list(zip(rest[::3], rest[1::3], rest[2::3], strict=False))))
+    return tiers
 
 
 def _ctm(path: Path, faults: Faults) -> list[Timed]:
