@@ -1,7 +1,7 @@
 """Checks arguments of public functions against their annotations before anything runs.
 
-It checks plain annotations only: numbers, strings, paths, truth values, lists and unions of these,
-a scope, a reading and a survey. The function checks everything else itself.
+It checks plain annotations only: numbers, strings, paths, truth values, choices (`Literal`), lists
+and unions of these, a scope, a reading and a survey. The function checks everything else itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin
 
 from headscope.arguments import (
     is_whole,
@@ -64,8 +64,6 @@ def _two_numbers(given: Any) -> bool:
 _PAIR = _Rule("two whole numbers", _two_numbers)
 _TEXT = _Rule("a string", _kind_of(str))
 _LIST = _Rule("a list", _listed)
-_CHOICES = ("Literal", "Kind", "Segmentation", "Layout", "Choice", "Through", "Mode", "Subtypes",
-            "Possessive", "Windows", "What", "Method", "PartName", "Factor")  # fmt: skip
 _NAMES: dict[str, _Rule] = {
     "int": _Rule("a whole number", is_whole),
     "float": _Rule("a number", _number),
@@ -75,7 +73,6 @@ _NAMES: dict[str, _Rule] = {
     "Path": _Rule("a path", _kind_of(os.PathLike)),
     "Mapping": _Rule("a mapping", _kind_of(Mapping)),
     "PathLike": _Rule("a path", _kind_of(os.PathLike)),
-    **dict.fromkeys(_CHOICES, _TEXT),
     **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),
 }
 
@@ -101,13 +98,7 @@ def checked_methods(kind: Kind) -> Kind:
 
 def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
     """The function, with an error for every argument that its annotation rules out."""
-    signature = inspect.signature(function)
-    rules = {
-        name: rule
-        for name, parameter in signature.parameters.items()
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and (rule := _rules(parameter.annotation)) is not None
-    }
+    signature, rules = inspect.signature(function), rules_of(function)
     needed = {
         name: _NEEDED[parameter.annotation]
         for name, parameter in signature.parameters.items()
@@ -145,6 +136,19 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
     return call
 
 
+def rules_of(function: Callable[..., Any]) -> dict[str, tuple[_Rule, ...]]:
+    """The rules of each argument that is checked."""
+    plain: Any = inspect.unwrap(function)
+    known: Mapping[str, Any] = plain.__globals__
+    return {
+        name: rule
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and isinstance(parameter.annotation, str)
+        and (rule := _of(_parsed(parameter.annotation), known)) is not None
+    }
+
+
 def _need_usable(name: str, value: Any, is_path: bool) -> None:
     """Text that can be written, or a name that a file can have."""
     if not is_path:
@@ -166,25 +170,35 @@ def _fits(rule: _Rule, value: Any) -> bool:
 
 
 @functools.cache
-def _rules(annotation: Any) -> tuple[_Rule, ...] | None:
+def _parsed(annotation: str) -> ast.expr:
+    return ast.parse(annotation, mode="eval").body
+
+
+def _of(node: ast.expr, known: Mapping[str, Any]) -> tuple[_Rule, ...] | None:
     """One rule for each part of a union; None if a part is not checked."""
-    if not isinstance(annotation, str):
-        return None
-    return _of(ast.parse(annotation, mode="eval").body)
-
-
-def _of(node: ast.expr) -> tuple[_Rule, ...] | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        left, right = _of(node.left), _of(node.right)
+        left, right = _of(node.left, known), _of(node.right, known)
         return None if left is None or right is None else (*left, *right)
     if isinstance(node, ast.Constant) and node.value is None:
         return (_Rule("None", _kind_of(type(None))),)
     if isinstance(node, ast.Subscript):
         if ast.unparse(node) == "tuple[int, int]":
             return (_PAIR,)
+        if ast.unparse(node.value) == "Literal":
+            values = ast.literal_eval(node.slice)
+            return (_choice(values if isinstance(values, tuple) else (values,)),)
         node = node.value
     if isinstance(node, ast.Attribute):  # os.PathLike
         node = ast.Name(node.attr)
-    if isinstance(node, ast.Name) and node.id in _NAMES:
-        return (_NAMES[node.id],)
+    if isinstance(node, ast.Name):
+        if get_origin(named := known.get(node.id)) is Literal:
+            return (_choice(get_args(named)),)
+        if node.id in _NAMES:
+            return (_NAMES[node.id],)
     return None
+
+
+def _choice(values: tuple[str, ...]) -> _Rule:
+    *most, last = map(repr, values)
+    said = f"{', '.join(most)} or {last}" if most else last
+    return _Rule(said, lambda given: isinstance(given, str) and given in values)

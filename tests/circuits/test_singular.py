@@ -56,5 +56,5 @@ def test_a_text_uses_the_direction_that_carries_what_its_head_moves(planted):
     assert found["used"].idxmax() == 0
     match = hs.circuits.singular(planted, 1, 2, "qk", n=8, text="the cat sat on the mat")
     assert match["used"].sum() == pytest.approx(1.0)
-    with pytest.raises(BadInput, match="There is no circuit"):
+    with pytest.raises(BadInput, match="circuit= is 'qk' or 'ov'"):
         hs.circuits.singular(planted, 1, 2, "vo")

@@ -59,7 +59,7 @@ def test_mixing_with_a_norm_is_that_of_whole_vectors(tiny_bert) -> None:
 
 
 def test_an_unknown_weighting_is_refused(tiny_llama) -> None:
-    with pytest.raises(hs.BadInput, match="by='norm' or by='logit'"):
+    with pytest.raises(hs.BadInput, match="by= is 'norm' or 'logit'"):
         hs.circuits.weighted(tiny_llama, TEXT, by="magic")
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections import defaultdict
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import pytest
 
 import headscope as hs
+from headscope import checked
 from tests.cli_page import commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "arguments.md"
@@ -136,6 +138,59 @@ def test_the_page_names_what_exists() -> None:
     for arguments, named in rows:
         assert set(re.findall(r"`(\w+)`", arguments)) <= known
         assert set(re.findall(r"--[\w-]+", named)) <= taken
+
+
+def type_named(word: str, function: FunctionType) -> Any:
+    """The type that an annotation names, also if only a type checker imports it."""
+    if word in function.__globals__:
+        return function.__globals__[word]
+    spelled = Path(function.__code__.co_filename).read_text("utf-8")
+    home = re.search(rf"from (headscope\S+) import [^\n]*\b{word}\b", spelled)
+    return getattr(importlib.import_module(home[1]), word) if home else None
+
+
+def choices() -> list[tuple[str, FunctionType, str]]:
+    """Every argument of a public function or method that is one of a few words."""
+    classes = [hs.Scope, hs.Reading, *(getattr(hs.results, name) for name in hs.results.__all__)]
+    methods = {f"{one.__name__}.{name}": getattr(method, "__func__", method)
+               for one in classes if inspect.isclass(one)
+               for name, method in vars(one).items() if not name.startswith("_")}  # fmt: skip
+    return [
+        (name, function, parameter.name)
+        for name, function in {**functions(), **methods}.items()
+        if isinstance(function, FunctionType) and not name.endswith(("_view", "_map", "_scatter"))
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "kind"  # a reading or a result knows its own
+        for one in str(parameter.annotation).split(" | ")
+        if one.startswith("Literal[")
+        or (one.isidentifier() and get_origin(type_named(one, inspect.unwrap(function))) is Literal)
+    ]
+
+
+CHOICES = choices()
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "argument"), CHOICES, ids=lambda one: getattr(one, "__name__", one)
+)
+def test_a_choice_is_checked_before_anything_runs(
+    name: str, function: FunctionType, argument: str
+) -> None:
+    rules = checked.rules_of(function)
+    assert argument in rules, f"{name}: import the type of {argument}= at run time"
+    assert not any(rule.fits("no such choice") for rule in rules[argument])
+
+
+def test_a_misspelt_choice_is_refused_and_not_taken_for_another(tiny_bert: hs.Scope) -> None:
+    quiet = {"limit": 2, "progress": False}
+    for call in (
+        lambda: hs.probe.coreference(tiny_bert, "sample", windows="frist", **quiet),
+        lambda: hs.probe.dependency(tiny_bert, "sample", possessive="marks", **quiet),
+        lambda: hs.probe.all_heads(tiny_bert, *["sample"] * 3, vectors="word2vec", **quiet),
+        lambda: hs.attribute(hs.load(), "The [MASK].", lens=False).strongest(part="heads"),
+    ):
+        with pytest.raises(hs.BadInput, match="= is '"):
+            call()
 
 
 def test_ordinary_mistakes_are_told_in_a_sentence(tiny_bert: hs.Scope) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import headscope as hs
 from headscope.capture import capture
 from headscope.edits.ablate import ablate, agreement
 from headscope.edits.importance import Importance, importance
@@ -130,8 +131,8 @@ def test_misuse_of_pruning_is_one_sentence(bert, questions, options, sentence):
 
 
 def test_importance_is_averaged_over_examples_or_tokens_only(bert, questions):
-    with pytest.raises(BadInput, match="per 'example' or per 'token'"):
-        importance(bert, questions, per="word")
+    with pytest.raises(BadInput, match="per= is 'example' or 'token'"):
+        hs.importance(bert, questions, per="word")
 
 
 def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):

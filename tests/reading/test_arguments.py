@@ -74,7 +74,7 @@ def test_a_decoders_text_is_given_once(tiny_t5: hs.Scope) -> None:
 
 def test_other_calls_refuse_what_cannot_be_meant(tiny_bert: hs.Scope) -> None:
     reading = tiny_bert.read("the cat")
-    with pytest.raises(BadInput, match="'mean' or the 'first'"):
+    with pytest.raises(BadInput, match="mode= is 'mean' or 'first'"):
         reading.words("last")  # pyright: ignore
     with pytest.raises(BadInput, match="n= is at least 1, not 0"):
         tiny_bert.fill("the [MASK]", n=0)
@@ -84,7 +84,7 @@ def test_other_calls_refuse_what_cannot_be_meant(tiny_bert: hs.Scope) -> None:
         hs.load(tiny_bert.model, tiny_bert.tokenizer, dtype="floaty")
     with pytest.raises(BadInput, match="There is no dtype 'floaty'"):
         hs.load(dtype="floaty")
-    with pytest.raises(BadInput, match="theme is one of"):
+    with pytest.raises(BadInput, match="theme= is 'auto'"):
         hs.head_view(reading, theme="blue")
     assert hs.head_view(reading, 1, 3).state["heads"] == [3]
 

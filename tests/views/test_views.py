@@ -155,7 +155,7 @@ def test_without_labels_a_view_opens_on_the_sharpest_head_that_does_something():
         ({"layer": 0, "heads": [4]}, "no head 4"),
         ({"query": 99}, "no query token 99"),
         ({"kind": "cross"}, "no cross attention"),
-        ({"filter": "ac"}, "filter is one of"),
+        ({"filter": "ac"}, "filter= is 'all'"),
         ({"colour": "red"}, "no option 'colour'"),
     ],
 )

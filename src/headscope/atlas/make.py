@@ -11,6 +11,9 @@ from headscope.atlas.atlas import Atlas
 from headscope.atlas.collecting.reducer import AtlasReducer
 from headscope.atlas.collecting.settings import ExampleSettings
 from headscope.atlas.tables import atlas_of
+from headscope.corpus.bad_data import Choice
+from headscope.corpus.text.documents import Layout
+from headscope.corpus.text.segments import Segmentation
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.patterns.as_statistics import pattern_measures, with_patterns
@@ -22,9 +25,6 @@ from headscope.surveys.run import need_text, over_corpus, survey_reducers
 from headscope.surveys.table import survey_of
 
 if TYPE_CHECKING:
-    from headscope.corpus.bad_data import Choice
-    from headscope.corpus.text.documents import Layout
-    from headscope.corpus.text.segments import Segmentation
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
 

@@ -20,7 +20,7 @@ from headscope.capture import Call, Kind, Output
 from headscope.edits.answers import Asked, as_questions, questions_identity
 from headscope.edits.disable import LARGE, chosen_kind
 from headscope.edits.slopes_by_layer import slopes_at
-from headscope.errors import BadInput, HeadscopeError
+from headscope.errors import HeadscopeError
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.reading.ability import Ability
@@ -138,8 +138,6 @@ def importance(
     (12, 8)
     """
     kind = chosen_kind(scope, kind)
-    if per not in ("example", "token"):
-        raise BadInput(f"Importance is averaged per 'example' or per 'token', not per {per!r}.")
     if output is not None:
         check_table(output, "Importance")
     check_weights(scope.model, scope.name)

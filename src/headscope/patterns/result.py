@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.corpus.bad_data import Choice
+from headscope.corpus.text.documents import Layout
+from headscope.corpus.text.segments import Segmentation
 from headscope.patterns.labels import in_order
 from headscope.patterns.over_corpus import pattern_scores
 from headscope.results import HeadResult, tidy
@@ -14,9 +17,6 @@ from headscope.results import HeadResult, tidy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.corpus.bad_data import Choice
-    from headscope.corpus.text.documents import Layout
-    from headscope.corpus.text.segments import Segmentation
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
 

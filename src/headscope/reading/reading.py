@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headscope.capture.call import Kind
     from headscope.media.picture import Picture
     from headscope.media.sound import Sound
-    from headscope.reading.by_span import By, Unit
+    from headscope.reading.by_span import By
     from headscope.text.chat import Span
 
 
@@ -94,7 +94,7 @@ class Reading:
     def by_span(
         self,
         of: By = "document",
-        unit: Unit = "token",
+        unit: Literal["token", "sentence"] = "token",
         *,
         kind: Kind | None = None,
         predicting: bool = False,

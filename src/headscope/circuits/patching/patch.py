@@ -48,7 +48,7 @@ MEASURES: dict[Method, tuple[str, ...]] = {
     "estimate": (ESTIMATE,),
     "both": (EXACT, ESTIMATE),
 }
-WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
+
 RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # where gradients are taken
 
 
@@ -198,10 +198,6 @@ def _common_ids(inputs: dict[str, Tensor]) -> Tensor:
 def _check(scope: Scope, what: What, method: Method, positions: bool | Sequence[str]) -> None:
     if isinstance(positions, str):
         raise BadInput(f"Give the names of positions as a list: positions=[{positions!r}].")
-    if what not in WHATS:
-        raise BadInput(f"There is no patch of {what!r}; choose {', '.join(WHATS)}.")
-    if method not in ("exact", "estimate", "both"):
-        raise BadInput(f"method= is 'exact', 'estimate' or 'both', not {method!r}.")
     if what in ("weights", "values") and (positions or method != "exact"):
         raise BadInput(
             f"A patch of {what} is always exact and covers all positions together; "

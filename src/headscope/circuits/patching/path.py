@@ -113,8 +113,6 @@ def path_patch(
             f"A sender is a head below the last layer: (layer 0 to {layers - 2}, head 0 to "
             f"{heads - 1}), not {sender}."
         )
-    if through not in ("q", "k", "v"):
-        raise BadInput(f"through= is 'q', 'k' or 'v', not {through!r}.")
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []

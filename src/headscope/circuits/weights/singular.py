@@ -87,8 +87,6 @@ def singular(
 
     need_scope(scope)
     need_count(n, "n")
-    if circuit not in ("qk", "ov"):
-        raise BadInput(f"There is no circuit {circuit!r}; choose 'qk' or 'ov'.")
     weights = head_weights(scope)
     if not 0 <= layer < len(weights.layers) or not 0 <= head < weights.heads:
         raise BadInput(

@@ -151,11 +151,6 @@ def dependency(
     >>> "layer" in found.table
     True
     """
-    if subtypes not in ("keep", "fold"):
-        raise BadInput(
-            "subtypes= is 'keep' (nsubj:pass apart from nsubj) or 'fold' (nsubj:pass counts as "
-            f"nsubj), not {subtypes!r}."
-        )
     faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     first = Data(trees(treebank, bad_data), limit)
