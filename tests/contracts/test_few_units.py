@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,8 @@ from tests.tiny import tiny_scope
 
 ANIMALS = ["cat", "dog", "mat", "house", "tree", "man", "boy", "girl", "bird", "fish", "sun", "sea"]
 RELATION = [[[8, 11], [4, 7]], [[4, 7], [0, 3]]]
-UNSURE = {"p", "p_holm", "p_bh", "low", "high", "error"}
+UNSURE = {"p", "p_holm", "p_bh", "low", "high", "error", "above_low", "above_high",
+          "difference_low", "difference_high"}  # fmt: skip
 
 
 def texts(n: int) -> list[str]:
@@ -83,8 +85,8 @@ def tables(result: Any) -> list[pd.DataFrame]:
     if isinstance(result, hs.Atlas):
         # the ends of a decile are no interval
         return [result.frame(name) for name in result.names if name != "deciles"]
-    held = [result.table, getattr(result, "together", None)]
-    return [one for one in held if isinstance(one, pd.DataFrame)]
+    held = vars(result).values() if dataclasses.is_dataclass(result) else ()
+    return [one for one in (result.table, *held) if isinstance(one, pd.DataFrame)]
 
 
 def claims(result: Any) -> int:

@@ -18,6 +18,7 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.results import COLUMNS, HeadResult
 from tests.contracts.made_results import TEXTS, made_results
+from tests.contracts.test_few_units import claims
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,16 @@ def _leaves(kind: type) -> list[type]:
 @pytest.mark.parametrize("name", classes())
 def test_a_result_class_is_public(name):
     assert name in hs.results.__all__ and getattr(hs.results, name).__name__ == name
+
+
+# made of six units or more; all others of fewer
+SURE = ("Ablation", "AllHeadsResult", "DependencyResult", "FoundHeads", "OverCheckpoints",
+        "RelationsResult", "ScoreParts")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", classes())
+def test_a_result_of_few_units_has_no_p_value_interval_or_error(results, name):
+    assert (claims(results[name]) > 0) == (name in SURE)
 
 
 @pytest.mark.parametrize("name", classes())

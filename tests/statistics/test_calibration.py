@@ -21,7 +21,7 @@ from headscope.budgets.result import rise
 from headscope.checkpoints.change import change_point
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
-from headscope.grounding.monitors.fit import auroc_interval
+from headscope.grounding.monitors.fit import _Folds, _shuffled, auroc_interval, auroc_of
 from headscope.grounding.subsets import subset_scores
 from headscope.patterns.evidence import p_values
 from headscope.probes.cases import against_baseline
@@ -163,14 +163,13 @@ def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     weight = chance.normal(0.5, 0.1, (n, 1)) + chance.normal(0, 0.05, (n, 20))
     counts = Counts(1, 6, 10)
     counts.total += token.size
-    in_text = np.stack([(token == one).sum(1) for one in range(6)])  # tokens × texts
-    heavy = np.stack([np.where(token == one, weight, 0).sum(1) for one in range(6)])
-    sums = [
-        [(token == one).sum(), weight[token == one].sum(), (weight[token == one] ** 2).sum(),
-         (in_text[one] ** 2).sum(), (in_text[one] * heavy[one]).sum(), (heavy[one] ** 2).sum()]
-        for one in range(6)
-    ]  # fmt: skip
-    counts.queries.add(torch.arange(6), torch.tensor(np.array(sums, float).T))
+    drawn = np.unique(token)
+    in_text = (token == drawn[:, None, None]).sum(2)  # tokens × texts
+    heavy = np.where(token == drawn[:, None, None], weight, 0).sum(2)
+    squares = np.where(token == drawn[:, None, None], weight**2, 0).sum((1, 2))
+    sums = [in_text.sum(1), heavy.sum(1), squares, (in_text**2).sum(1),
+            (in_text * heavy).sum(1), (heavy**2).sum(1)]  # fmt: skip
+    counts.queries.add(torch.from_numpy(drawn), torch.tensor(np.array(sums, float)))
     found = pd.DataFrame({"p": _query_tokens(counts)["p"], "clear": False})
     p = without_few(found, n)["p"].to_numpy()
     alarms = np.where(np.isnan(p), np.nan, p < 0.05)
@@ -195,6 +194,30 @@ def monitor_interval(true: float):
         return np.array([np.nan if np.isnan(low) else not low <= true <= high])
 
     return missed
+
+
+def monitor_p(kind: str):
+    """A monitor of features that know nothing of the labels, chosen and fitted in each fold."""
+
+    def alarms(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        if n < FEWEST:
+            return np.array([np.nan])  # five folds; tests/grounding/monitors has five groups
+        size = {"alone": 1, "pairs": 2, "one label": 4}[kind]
+        groups = np.repeat(np.arange(n), size)
+        labels = chance.permutation(np.arange(n) % 2 == 0)[groups]
+        if kind == "pairs":
+            labels = np.tile([True, False], n)
+        found = chance.normal(size=(n, 12))[groups] + 0.3 * chance.normal(size=(n * size, 12))
+        folds = _Folds(found, groups, 2)
+        scores = folds.held_out(labels)
+        auroc = auroc_of(scores, labels)
+        shuffled = (_shuffled(labels, groups, chance) for _ in range(19))
+        null = [auroc_of(folds.held_out(one), one) for one in shuffled]
+        low, high = auroc_interval(scores, labels, groups, chance, 100, null)
+        p = (1 + sum(one >= auroc for one in null)) / 20
+        return np.array([p <= 0.05, low > 0.5 or high < 0.5])
+
+    return alarms
 
 
 def agreement_interval(true: float):
@@ -272,6 +295,9 @@ NULLS = {
     "interval of a budget, uneven": (budget_interval(False), 2000),
     "interval of an AUROC, .5": (monitor_interval(0.5), 200),
     "interval of an AUROC, .9": (monitor_interval(0.9), 200),
+    "p and interval of a monitor": (monitor_p("alone"), 100),
+    "p of a monitor, pairs": (monitor_p("pairs"), 100),
+    "p of a monitor, one label": (monitor_p("one label"), 100),
     "interval of an agreement, 0": (agreement_interval(0.0), 400),
     "interval of an agreement, .8": (agreement_interval(0.8), 400),
     "interval of a change, small": (change_interval(1.0), 400),
@@ -291,6 +317,9 @@ NULLS = {
 }
 
 
+SLOW = ("p of a relation", "p of links", *(name for name in NULLS if "monitor" in name))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NULLS)
 def test_planted_nulls_raise_no_more_false_alarms_than_nominal(name, capsys):
@@ -298,8 +327,8 @@ def test_planted_nulls_raise_no_more_false_alarms_than_nominal(name, capsys):
     lines: list[str] = []
     wrong: list[str] = []
     for n in SIZES:
-        if name in ("p of a relation", "p of links") and n > 30:
-            continue  # a second per text
+        if n > 30 and name in SLOW:
+            continue  # a second per text, or per trial
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewUnits)
             seeds = [(np.random.default_rng([trial, n]), trial) for trial in range(trials)]

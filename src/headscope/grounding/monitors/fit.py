@@ -244,8 +244,10 @@ def auroc_interval(
     # if no example is out of order, the rarer label's groups decide
     fewest = min(len(np.unique(groups[labels == one])) for one in (True, False))
     value = auroc_of(scores, labels)
-    refitted = np.var(null) * 4 * value * (1 - value) if len(null) else 0.0  # 1/4 at .5
-    return share_interval(value, float(max(np.var(draws), refitted)), len(rows), fewest)
+    error = float(np.var(draws))
+    if len(null):  # an AUROC varies less the nearer it is to 1
+        error = max(error, float(np.square(np.array(null) - 0.5).mean()) * 4 * value * (1 - value))
+    return share_interval(value, error, len(rows), fewest)
 
 
 def _shuffled(labels: Bools, groups: Ints, chance: np.random.Generator) -> Bools:
