@@ -38,7 +38,7 @@ def scope():
 
 @pytest.fixture(scope="module")
 def traced(scope):
-    return hs.circuits.trace(scope, TEXT, target="cat", heads=1, writers=1, depth=2)
+    return hs.circuits.trace(scope, TEXT, target="cat", most_heads=1, writers=1, depth=2)
 
 
 def test_a_trace_its_json_and_its_file_are_one_graph(traced, tmp_path):

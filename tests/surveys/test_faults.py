@@ -97,7 +97,7 @@ def test_stopping_gives_the_table_so_far_and_leaves_an_older_output_alone(corpus
     same_numbers(whole, survey(corpus))
 
 
-@pytest.mark.parametrize("place", ["measure.Measurer.repeats", "measure.SoFar.merge"])
+@pytest.mark.parametrize("place", ["loop.Measurer.repeats", "loop.SoFar.merge"])
 def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monkeypatch, place):
     """Ctrl-C may fall while a portion is being added up; half of one is never kept."""
     output, scope = tmp_path / "s.parquet", tiny_scope("GPT2LMHeadModel")
@@ -108,9 +108,9 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
     def stopped(*given):
         nonlocal calls
         calls += 1
-        if place == "measure.SoFar.merge":
+        if place == "loop.SoFar.merge":
             merge(*given)
-        if place == "measure.Measurer.repeats" or calls == 3:
+        if place == "loop.Measurer.repeats" or calls == 3:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopping:
