@@ -4,7 +4,8 @@
 
 The transcript is aligned by force with the package's own acoustic model. Words keep their capitals
 and their punctuation, and several spoken words in one, such as those of "re-enter", one time. A
-recording with a word that the dictionary lacks, or whose alignment fails, is named and gets none.
+digit is aligned as its name. A recording with a word that the dictionary lacks, such as a longer
+number, or whose alignment fails, is named and gets none.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import wave
 from pathlib import Path
 from typing import Any
 
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
 
 def words_of(text: str) -> list[tuple[str, list[str]]]:
     """Words as they are written, each with those of the dictionary that it is spoken as."""
     found: list[tuple[str, list[str]]] = []
     for written in text.replace("’", "'").replace("—", " ").split():
-        parts = [re.sub(r"[^a-z']", "", part).strip("'") for part in written.lower().split("-")]
-        if any(parts):
-            found.append((written, [part for part in parts if part]))
+        parts = [re.sub(r"[^a-z0-9']", "", part).strip("'") for part in written.lower().split("-")]
+        spoken = [DIGITS[int(part)] if re.fullmatch("[0-9]", part) else part for part in parts]
+        if any(spoken):
+            found.append((written, [part for part in spoken if part]))
     return found
 
 
