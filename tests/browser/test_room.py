@@ -102,3 +102,12 @@ def test_a_sentence_is_shown_whole_in_its_box(new_page, address, size):
     page = opened(new_page, address, f"text={text}", width=width, height=height)
     cut = page.locator('[data-control="text"]').evaluate("e => e.scrollHeight - e.clientHeight")
     assert cut <= 1
+
+
+def test_the_chip_of_the_open_head_is_in_sight_on_a_phone(new_page, address):
+    page = opened(
+        new_page, address, "text=the+cat+sat&layer=1&head=3&heads=3", width=390, height=844
+    )
+    assert until(page, lambda: box(page, '[data-flip="3"]')["right"] <= 390)
+    page.locator(".app-view").evaluate("view => view.headscope.set({head: 0, heads: [0]})")
+    assert until(page, lambda: box(page, '.chip[data-head="0"]')["x"] >= 0)

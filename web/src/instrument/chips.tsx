@@ -36,8 +36,14 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
     store.set({ heads: alone ? null : [head], head, marked: [] });
   };
   const layerAt = part.layers.indexOf(state.layer);
+  const rail = useRef<HTMLElement>(null);
+  // In a row that is too long for its window the open head is in sight.
+  useLayoutEffect(() => {
+    const [row, chip] = [rail.current!, rail.current!.querySelector(`[data-head="${state.head}"]`)!].map((each) => each.getBoundingClientRect());
+    rail.current!.scrollLeft += Math.min(0, chip.left - row.left - 8) || Math.max(0, chip.right + 36 - row.right);
+  }, [state.head, part]);
   return (
-    <nav class="rail" aria-label="Heads" style={{ maxHeight: `${instrument.railHeight()}px` }}>
+    <nav class="rail" ref={rail} aria-label="Heads" style={{ maxHeight: `${instrument.railHeight()}px` }}>
       <div class="rail-head">
         <span>{many ? `${on.length} of ${part.heads} shown` : `head ${state.layer}-${state.head}`}</span>
         {many && (

@@ -207,7 +207,7 @@ export class MatrixView implements View {
     const [cell, tall] = [plot.width / window.width, plot.height / window.height];
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.font = `11px ${getComputedStyle(this.element).fontFamily}`;
+    context.font = `${cell > 60 ? 15 : 11}px ${getComputedStyle(this.element).fontFamily}`;
     context.save();
     context.beginPath();
     context.rect(plot.x, plot.y, plot.width, plot.height);
