@@ -71,6 +71,7 @@ _NAMES: dict[str, _Rule] = {
     "bool": _Rule("True or False", _is_truth),
     "ProgressCallback": _Rule("a function", callable),
     "Path": _Rule("a path", _kind_of(os.PathLike)),
+    "Kind": _TEXT,  # the reading or the result says which kinds it has
     "Mapping": _Rule("a mapping", _kind_of(Mapping)),
     "PathLike": _Rule("a path", _kind_of(os.PathLike)),
     **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),

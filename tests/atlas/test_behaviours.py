@@ -182,6 +182,8 @@ def test_an_atlas_keeps_behaviours_in_its_file_and_shows_how_many_each_head_has(
 def test_behaviours_of_another_model_are_refused(both, found):
     with pytest.raises(BadInput, match="of another, and this atlas is of planted"):
         both.with_behaviours(dataclasses.replace(found, model="another"))
+    with pytest.raises(BadInput, match="is a result of"):
+        both.with_behaviours([found])
 
 
 def test_a_page_holds_every_point_with_its_text(found, both):

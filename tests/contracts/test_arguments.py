@@ -201,3 +201,11 @@ def test_ordinary_mistakes_are_told_in_a_sentence(tiny_bert: hs.Scope) -> None:
     for call in (lambda: found.top(5), lambda: found.map(3), lambda: found.top(n="5")):
         with pytest.raises(hs.BadInput):
             call()
+    reading: Any = tiny_bert.read("the cat sat")
+    for call in (
+        lambda: hs.text_view(reading, kind=["encoder"]),  # pyright: ignore
+        lambda: reading.part({}),
+        lambda: hs.explain(reading, 0, 0, kind={}),  # pyright: ignore
+    ):
+        with pytest.raises(hs.BadInput, match="kind= is a string"):
+            call()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from headscope.arguments import need_scope
+from headscope.arguments import need_kind, need_scope
 from headscope.atlas import file
 from headscope.atlas.excerpt import NOWHERE, DocumentTokens, excerpt
 from headscope.capture import Kind
@@ -281,7 +281,9 @@ class Atlas(HeadResult):
             A new atlas; this one stays as it is.
         """
         from headscope.atlas.behaviours.kept import described, tables_of
+        from headscope.atlas.behaviours.result import Behaviours
 
+        need_kind(found, Behaviours, "found=", "a result of hs.behaviours(scope, atlas)")
         if found.model != self.model:
             raise BadInput(
                 f"These behaviours are of {found.model}, and this atlas is of {self.model}."
