@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.text import Text
+from PIL import Image
 
 import headscope as hs
 from headscope.errors import BadInput
@@ -66,6 +68,20 @@ def test_a_table_written_as_csv_is_drawn_and_opened_again(tiny_gpt2, tmp_path) -
     np.testing.assert_allclose(hs.open(tmp_path / "survey.csv").map(measure), made.map(measure))
     with pytest.raises(BadInput, match=r"holds the table alone; hs\.open"):
         hs.Survey.load(tmp_path / "survey.csv")
+
+
+def test_a_map_is_as_wide_as_a_papers_column_with_text_of_its_size(tiny_gpt2, tmp_path) -> None:
+    made = hs.survey(tiny_gpt2, [TEXT, "a dog ran"], progress=False)
+    for form in ("map", "scatter"):
+        figure = made.plot(made.measures[0], form=form)
+        sizes = {text.get_fontsize() for text in figure.findobj(Text)}
+        figure.savefig(tmp_path / "column.png", width=3.3, dpi=100)
+        assert Image.open(tmp_path / "column.png").width == pytest.approx(330, abs=3)
+        assert {text.get_fontsize() for text in figure.findobj(Text)} == sizes
+    lines = hs.head_view(tiny_gpt2.read(TEXT)).figure()
+    with pytest.raises(BadInput, match=r"cannot be 0\.4 inches wide"):
+        lines.savefig(tmp_path / "narrow.png", width=0.4)
+    assert not (tmp_path / "narrow.png").exists()
 
 
 def test_several_texts_are_refused_where_one_is_meant(tiny_gpt2) -> None:

@@ -161,15 +161,40 @@ def save(figure: Figure, path: str | Path | IO[bytes], file_format: str | None =
 
 _DOTS = 120  # an inch on screen
 _FINE = 2  # pixels per dot
+_TRIES, _NEAR = 12, 0.01  # to fit a width, in inches
 
 
 class ShownFigure(Figure):
     """A figure with its own display: matplotlib's needs pyplot, which is never imported."""
 
-    def savefig(self, fname: Any, **options: Any) -> None:
-        """Whole, unless asked otherwise: titles and names stand outside the axes."""
+    def savefig(self, fname: Any, *, width: float | None = None, **options: Any) -> None:
+        """Whole, unless asked otherwise: titles and names stand outside the axes.
+
+        With `width` the written picture has that many inches, such as 3.3 for a paper's column.
+        Its text keeps its size.
+        """
         options.setdefault("bbox_inches", "tight")
-        super().savefig(fname, **options)
+        with drawing():
+            if width is not None:
+                self._fit(width, float(options.setdefault("pad_inches", 0.02)))
+            super().savefig(fname, **options)
+
+    def _fit(self, width: float, pad: float) -> None:
+        before = tuple(self.get_size_inches())
+        for _ in range(_TRIES):
+            drawn = self.get_tightbbox().width + 2 * pad
+            if abs(drawn - width) < _NEAR:
+                return
+            now, height = self.get_size_inches()
+            wanted = now + width - drawn
+            if not before[0] / 3 < wanted < before[0] * 3:
+                break
+            self.set_size_inches(wanted, height * wanted / now)
+        self.set_size_inches(*before)
+        raise BadInput(
+            f"This figure cannot be {width:g} inches wide: its width follows from its content. "
+            "Save it without width=, and scale it in the paper."
+        )
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
         written = io.BytesIO()
