@@ -111,3 +111,18 @@ def test_the_chip_of_the_open_head_is_in_sight_on_a_phone(new_page, address):
     assert until(page, lambda: box(page, '[data-flip="3"]')["right"] <= 390)
     page.locator(".app-view").evaluate("view => view.headscope.set({head: 0, heads: [0]})")
     assert until(page, lambda: box(page, '.chip[data-head="0"]')["x"] >= 0)
+
+
+def test_a_head_s_label_is_whole_at_1440_pixels(new_page, address):
+    page = opened(new_page, address, "text=the+cat+sat&layer=1")
+    page.locator(".chip").first.wait_for()
+    long = "b => b.insertAdjacentHTML('afterend', ' <span class=label>previous word</span>')"
+    page.locator(".chip b").evaluate_all(f"all => all.forEach({long})")
+    page.locator(".chips").evaluate("""rail => {
+      for (let more = 0; more < 4; more++) rail.append(rail.children[more].cloneNode(true));
+    }""")
+    texts = page.locator(".chip > span:nth-of-type(2)")
+    assert texts.count() == 8, "as many heads as the bundled model has"
+    cut = texts.evaluate_all("all => all.map(each => each.scrollWidth - each.clientWidth)")
+    tall = texts.evaluate_all("all => all.map(each => each.scrollHeight - each.clientHeight)")
+    assert max(cut) <= 0 and max(tall) <= 1
