@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import http.server
-import random
 import threading
 import zlib
 from pathlib import Path
@@ -17,11 +16,13 @@ from playwright.sync_api import expect
 
 import headscope as hs
 from headscope.edits.live import effect
+from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.writing import begin, described, go_on
 from headscope.surfaces.tour import read_tour
 from headscope.views.shared.numbers import summary
 from headscope.views.wire.part import tokens_header
-from tests.browser.live import Answered, ask, asked_json, generated
+from tests.browser.live import Answered, ask, asked_json, generated, some_heads
+from tests.browser.serving import served
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 SERVED: list[str] = []  # what the folder's server was asked for
@@ -60,22 +61,19 @@ def test_the_page_is_one_file_of_the_promised_size(file):
     assert file.stat().st_size <= MOST
 
 
-def some_heads(seed: int) -> list[tuple[str, int, int]]:
-    """None, one or six heads of the bundled model."""
-    draw = random.Random(seed)
-    count = draw.choice((0, 1, 6))
-    return list({("encoder", draw.randrange(12), draw.randrange(8)): 0 for _ in range(count)})
-
-
 def test_tokens_attention_measures_and_predictions_equal_pythons(page, scope):
     """Its weights are held in 16 bits in the package too, so that nothing is lost in the page."""
-    for number, (text, pair) in enumerate(generated(50)):
+    same_as_python(page, scope, generated(50))
+
+
+def same_as_python(page, scope, texts) -> None:
+    for number, (text, pair) in enumerate(texts):
         off = some_heads(number)
         edited = scope.without(heads=[(layer, head) for _, layer, head in off]) if off else scope
         found, part = Answered(page, text, pair, off), edited.read(text, pair).part()
         assert found.tokens == tokens_header(part.query, "", None), text
         truth = np.stack([part.weights(number) for number in part.numbers])
-        np.testing.assert_allclose(found.attention(), truth, atol=2e-5)
+        np.testing.assert_allclose(found.attention(), truth, atol=1e-5)
         columns, numbers = found.columns(), summary(part)
         assert list(columns) == list(numbers)
         for name, values in numbers.items():
@@ -177,26 +175,48 @@ SHORT_OF_MEMORY = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)])
+SIZES = [(1440, 900), (1024, 768), (390, 844)]
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_the_tour_is_walked_by_keys_and_no_row_is_under_the_caption(chromium, file, size):
     page = opened(chromium, file.as_uri())
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     page.locator("[data-control=tour]").click()
     page.locator("[data-control=tour-show]").click()
+    walk_the_tour(page)
+    page.close()
+
+
+def test_the_same_tour_opens_in_the_app(chromium):
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    with served(create_app(Models([]), tour=read_tour("bundled"))) as address:
+        page.goto(address)
+        walk_the_tour(page)
+    page.close()
+
+
+def walk_the_tour(page):
+    """By keys from the first step on, and back; the last but one is reopened from its link."""
     steps = read_tour("bundled")
+    caption = page.locator("[data-present]")
     for number, step in enumerate(steps):
-        caption = page.locator("[data-present]")
-        caption.get_by_text(step.text).wait_for()
+        caption.get_by_text(step.text).wait_for(timeout=60_000)
         page.wait_for_url(f"**step={number}&**")
         page.locator(".app-main[data-state=ready]").wait_for()
+        if number == 0:  # what the caption says of the guess is seen
+            page.locator("[data-guess]", has_text="cat 47 % · dog 26 %").wait_for(timeout=60_000)
         if "view=head" in step.address:
             expect(page.locator("[data-side=key][data-unit]").last).to_be_in_viewport(ratio=0.9)
-        if "off=" in step.address:  # what the caption says of the guess
-            page.get_by_text("cat 47 → 26 % · dog 26 → 34 %").wait_for()
         page.keyboard.press("PageDown")
     page.keyboard.press("PageUp")
-    page.get_by_text(steps[-2].text).wait_for()
-    page.close()
+    assert "off=" in steps[-2].address
+    for again in (False, True):
+        if again:
+            page.reload()
+        caption.get_by_text(steps[-2].text).wait_for(timeout=60_000)
+        page.get_by_text("cat 47 → 26 % · dog 26 → 34 %").wait_for(timeout=60_000)
+        page.wait_for_url(f"**step={len(steps) - 2}&**")
 
 
 @pytest.mark.parametrize("view", ["model", "neuron", "matrix", "text", "head"])

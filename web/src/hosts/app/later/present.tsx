@@ -1,9 +1,10 @@
 /** Present mode: the picture alone, a caption for the back row, and the steps of a tour. */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { useInstrument } from "../parts";
+import { useInstrument, visible } from "../parts";
 import type { Instrument } from "../../../instrument/instrument";
 import type { Session } from "../session";
+import { percent } from "./off_strip";
 import { drawnHeads, titleOf } from "./title";
 
 export function Present({ session }: { session: Session }): JSX.Element {
@@ -33,7 +34,10 @@ export function Present({ session }: { session: Session }): JSX.Element {
   const at = step !== null ? tour[step] : undefined;
   return (
     <section ref={caption} class="present-caption" data-present aria-live="polite">
-      <p>{at ? <><b>{at.title}</b> {at.text}</> : mounted && <Shown instrument={mounted} />}</p>
+      <p>
+        {at ? <><b>{at.title}</b> {at.text}</> : mounted && <Shown instrument={mounted} />}
+        {at && mounted && <Guess session={session} instrument={mounted} />}
+      </p>
       {tour.length > 0 && (
         <>
           <button class="button" data-control="tour-back" aria-label="Previous step" disabled={!step} onClick={() => void session.walkTour(-1)}>‹</button>
@@ -54,6 +58,15 @@ function Shown({ instrument }: { instrument: Instrument }): JSX.Element {
   const label = instrument.reading.has(kind) ? instrument.reading.label(kind, layer, heads[0]) : null;
   // A sink is no name.
   return <><b>Head {layer}-{heads[0]}</b> {label && !label.rests ? `${label.text} · ${label.evidence}` : ""}</>;
+}
+
+/** What the model names at the selected token, where it is asked to; while heads are off, the strip says what that changes. */
+function Guess({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
+  const { query } = useInstrument(instrument);
+  const { predictions, off, edits } = session;
+  const place = typeof predictions === "string" || off.length || edits.length ? undefined : predictions?.places.find(({ position }) => position !== null && position === query);
+  if (!place) return null;
+  return <span data-guess> Its guess: {place.before.slice(0, 3).map(({ token, probability }) => `${visible(token)} ${percent(probability)} %`).join(" · ")}</span>;
 }
 
 /** The picture as it is stays for a moment over the one that takes its place; not for those who want no motion. */
