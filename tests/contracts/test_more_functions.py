@@ -5,6 +5,7 @@ Those whose refusals are written down for each family are in test_every_function
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -144,3 +145,30 @@ def test_twice_in_one_process_gives_the_same_numbers(family: Family) -> None:
         one, other = (getattr(ends(function, scope), "table", None) for _ in range(2))
         if isinstance(one, pd.DataFrame):
             pd.testing.assert_frame_equal(one, other, atol=1e-6, obj=name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("family", FEW, ids=lambda one: one.name)
+def test_beside_a_thread_that_reads_all_numbers_are_the_same(family: Family) -> None:
+    scope, every = scope_of(family), {**FUNCTIONS, **MORE}
+    texts = TEXTS[:1] * (2 if scope.encoder_decoder else 1)
+    alone = {name: getattr(ends(one, scope), "table", None) for name, one in every.items()}
+    weights = scope.read(*texts).attention.values
+    done, off = threading.Event(), []
+
+    def readings() -> None:
+        while not done.is_set():
+            off.append(abs(scope.read(*texts).attention.values - weights).max())
+
+    thread = threading.Thread(target=readings)
+    thread.start()
+    try:
+        beside = {name: getattr(ends(one, scope), "table", None) for name, one in every.items()}
+    finally:
+        done.set()
+        thread.join()
+    assert off and max(off) < 1e-5
+    for name, one in alone.items():
+        if isinstance(one, pd.DataFrame):
+            pd.testing.assert_frame_equal(one, beside[name], atol=1e-5, obj=name)
