@@ -131,3 +131,12 @@ def test_the_source_that_gave_most_is_listed_and_in_sight(show, many):
     listed.nth(4).click()
     last = int(by_sentence[1][4].split()[1]) - 1
     expect(document.nth(last)).to_be_in_viewport(ratio=0.5)
+
+
+def test_a_listed_source_comes_into_sight_on_a_narrow_page(show, many):
+    seen = show(many, viewport={"width": 390, "height": 844})
+    last = seen.view().locator(".gr-first button").nth(4)
+    document = seen.view().locator(".gr-document", has_text=f"{last.inner_text()}\n").first
+    expect(document).not_to_be_in_viewport()
+    last.click()
+    expect(document).to_be_in_viewport(ratio=0.5)

@@ -138,7 +138,10 @@ export class GroundingView implements View {
     if (sources.length <= LISTED) return make("div", { class: "gr-told" }, this.verdict());
     const rows = this.ranked().slice(0, LISTED).map((at) => {
       const button = make("button", { type: "button", "data-control": `d${at}`, title: "Scroll to this source" }, sources[at].name);
-      button.addEventListener("click", () => this.scrollTo(at));
+      button.addEventListener("click", () => {
+        this.scrollTo(at);
+        this.marks.get(at)?.scrollIntoView({ block: "nearest" }); // on a narrow page, the window scrolls
+      });
       return make("li", {}, button, valueText(this.value(at)));
     });
     return make("div", { class: "gr-told" }, this.verdict(), make("ol", { class: "gr-first" }, ...rows));
