@@ -61,6 +61,10 @@ def _two_numbers(given: Any) -> bool:
     return _listed(given) and len(given) == 2 and all(map(is_whole, given))
 
 
+def _is_among(values: tuple[str, ...], given: Any) -> bool:
+    return isinstance(given, str) and given in values
+
+
 _PAIR = _Rule("two whole numbers", _two_numbers)
 _TEXT = _Rule("a string", _kind_of(str))
 _LIST = _Rule("a list", _listed)
@@ -202,4 +206,4 @@ def _of(node: ast.expr, known: Mapping[str, Any]) -> tuple[_Rule, ...] | None:
 def _choice(values: tuple[str, ...]) -> _Rule:
     *most, last = map(repr, values)
     said = f"{', '.join(most)} or {last}" if most else last
-    return _Rule(said, lambda given: isinstance(given, str) and given in values)
+    return _Rule(said, functools.partial(_is_among, values))

@@ -206,7 +206,7 @@ def test_a_pair_whose_answer_is_no_text_is_named_by_its_line(tmp_path) -> None:
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, 10**9), "no answer 1000000000"),
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, ("red", "red")), "are the same token"),
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, [2.5]), "Give the answers"),
-        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, "red", what="souls"), "what= is 'heads', 'weights'"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, "red", what="souls"), "what= is"),
         (lambda s: hs.circuits.task("sums"), "names, years, agreement"),
         (lambda s: hs.circuits.read_pairs("nowhere.jsonl"), "no file"),
     ],

@@ -58,9 +58,9 @@ class Sums:
         return Change(kind, **means, texts=self.texts)
 
 
-def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = None) -> Change:
+def change(a: Scope, b: Scope, batches: Iterable[Batch]) -> Change:
     """Run both models on the same batches and compare every head with its twin."""
-    kind = chosen_kind(a, kind)
+    kind = chosen_kind(a, None)
     check_alike(a, b, kind)
     sums = Sums.none(a, kind)
     for batch in batches:

@@ -70,10 +70,10 @@ def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
     return scope.encode(firsts, seconds, truncate=True, max_tokens=longest)
 
 
-def batches_of(scope: Scope, texts: Texts, longest: int = MAX_TOKENS) -> list[Batch]:
+def batches_of(scope: Scope, texts: Texts) -> list[Batch]:
     """All texts of a small corpus, batched as a comparison reads them."""
     order = in_order(texts)
     return [
-        batch_of(scope, order[start : start + BATCH], longest)
+        batch_of(scope, order[start : start + BATCH], MAX_TOKENS)
         for start in range(0, len(order), BATCH)
     ]

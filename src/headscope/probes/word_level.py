@@ -44,7 +44,6 @@ def word_index(
     mode: Mode = "mean",
     ends: Sequence[tuple[int, int]] | None = None,
     device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float32,
 ) -> WordIndex:
     """Lay `words` words over `tokens` tokens: `numbers` has each real token's word, -1 for none.
 
@@ -68,7 +67,7 @@ def word_index(
     else:
         average = total / np.maximum(total.sum(axis=2, keepdims=True), 1)
     return WordIndex(
-        total=torch.from_numpy(total).to(device=device, dtype=dtype),
-        average=torch.from_numpy(average).to(device=device, dtype=dtype),
+        total=torch.from_numpy(total).to(device),
+        average=torch.from_numpy(average).to(device),
         present=torch.from_numpy(present).to(device),
     )

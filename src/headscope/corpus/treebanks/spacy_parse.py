@@ -32,11 +32,9 @@ def open_parser(model: str | None = None) -> Any:
     )
 
 
-def parse_texts(
-    given: Iterable[str], model: str | None = None, where: str = "text"
-) -> Iterator[Sentence]:
+def parse_texts(given: Iterable[str], where: str = "text") -> Iterator[Sentence]:
     """Yield the sentences of raw texts with spaCy's tags and tree."""
-    parser = open_parser(model)
+    parser = open_parser()
     for number, document in enumerate(parser.pipe(given), 1):
         for sentence in document.sents:
             words = [token for token in sentence if not token.is_space]

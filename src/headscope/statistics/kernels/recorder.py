@@ -32,11 +32,9 @@ class Recorder:
         grids: Mapping[Kind, Grid],
         features: Mapping[Kind, Iterable[Feature]],
         rebuildable: CanRebuild,
-        fused: bool | None = None,  # the survey kernel; None: if it can run
     ) -> None:
         self._plans = {kind: Plan(grids[kind], features.get(kind, ())) for kind in grids}
         self._rebuildable = rebuildable
-        self._fused = fused
         self._heads: dict[Kind, list[tuple[int, int]]] = {kind: [] for kind in grids}
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
@@ -99,12 +97,10 @@ class Recorder:
 
     def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
         assert call.q is not None
-        if self._fused is False or (self._fused is None and not kernels_run_on(call.q)):
+        if not kernels_run_on(call.q):
             return blocks.from_scores(call, plan)
         from headscope.statistics.kernels import row_launch, survey_launch
 
-        if self._fused:
-            return survey_launch.from_scores(call, plan)
         made = None
         if survey_launch.suits(call, plan):
             made = attempt("survey", lambda: survey_launch.from_scores(call, plan))

@@ -102,9 +102,9 @@ class Kept(Generic[Item]):
             return self._cache[name]
 
 
-def kept_readings(most_bytes: int | None = None, most: int = 64) -> Kept[KeptReading]:
-    """most_bytes: a quarter of what is free unless given, and never under 2 GB."""
-    room = most_bytes or max(2_000_000_000, available() // 4)
+def kept_readings(most: int = 64) -> Kept[KeptReading]:
+    """Readings in a quarter of the memory that is free, but never under 2 GB."""
+    room = max(2_000_000_000, available() // 4)
 
     def share(kept: KeptReading) -> int:
         """The share of the space: an oversized one stays alone, and `most` small ones fill it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -34,17 +34,16 @@ Answer = Callable[[Request, Exception], Response]
 
 def create_app(
     models: Models,
-    hosts: Collection[str] = LOOPBACK,
     tour: Sequence[Step] = (),
     patience: float = PATIENCE,
 ) -> Application:
-    """The app over these models, for these hosts only, with an optional tour."""
+    """The app over these models, for this machine only, with an optional tour."""
 
     def make(stage: Stage) -> Application:
         stage.doing = None
         return routes_over(session_over(models, tour=tour))
 
-    return Guard(Front(make), hosts=hosts, headers=HEADERS, patience=patience)
+    return Guard(Front(make), hosts=LOOPBACK, headers=HEADERS, patience=patience)
 
 
 def routes_over(session: Session) -> Starlette:
