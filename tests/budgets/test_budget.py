@@ -197,8 +197,9 @@ def test_key_value_heads_are_never_taken_for_query_heads(llama, found, tmp_path)
         ):
             with pytest.raises(BadInput, match=r"is a key-value head of a budget"):
                 edit(one.order[-1:])
-    with pytest.raises(BadInput, match="no key-value head"):
-        found.query_heads([(0, 2)])
+    for heads in ([(0, 2)], [0], (1, 0), [([0], 1)], ["ab"]):
+        with pytest.raises(BadInput, match="no key-value head"):
+            found.query_heads(heads)  # pyright: ignore
 
 
 def test_shares_of_as_many_heads_are_one_row(llama):

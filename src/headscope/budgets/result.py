@@ -84,11 +84,11 @@ class Budget(HeadResult):
             Query heads as (layer, head).
         """
         known = self.key_value_heads
-        wrong = next((head for head in heads if tuple(head) not in known.every), None)
-        if wrong is not None:
-            raise BadInput(
-                f"There is no key-value head {tuple(wrong)!r}; layers have {known.groups} each."
-            )
+        for head in heads:
+            if not isinstance(head, tuple | list) or tuple(head) not in known.every:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise BadInput(
+                    f"There is no key-value head {head!r}; layers have {known.groups} each."
+                )
         return tuple((layer, query) for layer, group in heads for query in known.queries(group))
 
     def restrict(self, scope: Scope, share: float | None = None) -> Scope:
