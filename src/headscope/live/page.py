@@ -58,8 +58,8 @@ def live_page(
     path
         A file ending in .html, complete in itself, or a folder for a static web host.
     precision
-        How the weights are stored: "half" is exact where the model was kept in 16 bits, and moves
-        the attention of others by about 1e-3, of deep ones by more; "single" is exact to 1e-5.
+        How the weights are stored: "half", in 16 bits, is exact where the model was kept in half
+        precision, and moves the attention of others by less than 1e-3; "single" is exact to 1e-5.
     title
         The page's title; by default the model's name.
 
