@@ -27,7 +27,7 @@ def test_the_points_are_the_numbers_that_were_given():
 
 
 def test_a_measure_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(BadInput, match="y='c' was not measured; there are a, b, layer, head"):
+    with pytest.raises(BadInput, match="y='c' was not measured; choose one of a, b, layer, head"):
         hs.head_scatter(VALUES, y="c")
 
 

@@ -151,7 +151,7 @@ def _inputs(scope: Scope, ids: Sequence[int]) -> dict[str, Tensor]:
 def _first(scope: Scope) -> Ids:
     """What the tokenizer puts before every text, such as a begin token."""
     if scope.tokenizer is None:
-        raise BadInput(f"{scope.name} has no tokenizer; load one with it.")
+        raise BadInput(f"{scope.name} has no tokenizer; load the model with one.")
     alone = scope.tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = scope.tokenizer("a")["input_ids"]
     return list(itertools.takewhile(lambda token: token != alone[0], whole))

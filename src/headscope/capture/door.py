@@ -228,7 +228,7 @@ def _nothing_seen(model: nn.Module) -> str:
     )
     if own and implementation == "sdpa":  # Data2Vec and SAM have a module for it
         return (
-            f"{name} calls sdpa in code of its own ({own[0]}), which never stores its weights; "
+            f"{name} calls sdpa in code of its own ({own[0]}), which returns no attention weights; "
             f"load it with attn_implementation='eager' and try again."
         )
     if own:  # YOSO hashes, I-BERT may compute in integers

@@ -92,7 +92,7 @@ def finetune(
     folder = Path(output).absolute()
     _check_free(folder)
     if not isinstance(recipe, Recipe):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"recipe= is a Recipe, not {type(recipe).__name__}.")
+        raise BadInput(f"recipe= must be a Recipe, not {type(recipe).__name__}.")
     model, tokenizer = new_classifier(source, task, recipe, trust_remote_code)
     check_weights(model, "The model" if source is None else str(getattr(source, "name", source)))
     model = on_device(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)

@@ -67,8 +67,8 @@ def check_output_layer(model: nn.Module, name: str, asked: Asked = "words") -> N
     if missing:
         raise BadInput(
             f"The output layer of {name} was not trained: the weights {_listed(missing)} are "
-            f"missing from the checkpoint and random; load the pretrained or fine-tuned model "
-            f"with its output layer."
+            "missing from the checkpoint, so they are random; load the pretrained or fine-tuned "
+            "model with its output layer."
         )
 
 

@@ -138,7 +138,7 @@ class Scope:
         """Texts (strings, or lists of words) as one padded batch on the model's device."""
         if self.tokenizer is None:
             raise BadInput(
-                f"{self.name} has no tokenizer; load one with it, or use scope.read_inputs."
+                f"{self.name} has no tokenizer; load the model with one, or use scope.read_inputs."
             )
         texts, pairs = split_pairs(texts, pairs)
         limits = [limit for limit in (max_tokens, self.max_tokens) if limit is not None]

@@ -37,7 +37,7 @@ def fitting(scope: Scope, task: Task) -> Task:
     name: str = type(scope.model).__name__
     if "SequenceClassification" not in name:
         raise BadInput(
-            f"{name} has no output layer of classes to answer {task.name} with; make one with "
+            f"{name} has no output layer of classes, which {task.name} needs; make one with "
             f"`headscope finetune`, or score its language loss with the kind masked or next."
         )
     outputs = int(scope.model.config.num_labels)

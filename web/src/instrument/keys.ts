@@ -7,7 +7,7 @@ export const keyList: [string, string][] = [
   ["← →", "previous head, next head"],
   ["hover", "look: the token's lines, exact numbers"],
   ["click", "pin what is looked at; again to let go"],
-  ["double-click", "keep one head alone; again for all"],
+  ["double-click", "show one head alone; once more shows all"],
   ["Esc", "clear what is pinned"],
   ["/", "find a token"],
   ["n  p", "next, previous token"],

@@ -227,7 +227,7 @@ export class LiveReading {
         .sort((a, b) => rank(a.name) - rank(b.name))
         .map(({ name, title, unit, note }) => ({ name: title, value: this.numbers[name][index], unit: unit === "share" ? "" : unit, note })),
       why: null,
-      why_not: this.picture ? ofTexts : "The neuron view shows q and k of this head. Which neurons make its label is measured in Python, by headscope app.",
+      why_not: this.picture ? ofTexts : "The neuron view shows q and k of this head. To see which neurons make its label, open the model with headscope app.",
     };
   }
 

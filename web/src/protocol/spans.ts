@@ -30,7 +30,7 @@ export function spanOf(groups: Group[], unit: number): string {
 
 /** Which query's attention the sums are of, for the status line. */
 export function sumsFrom(query: number, answer: Group[]): string {
-  return `; beside spans: attention from the ${query >= 0 ? "selected token" : answer.length ? "answer" : "last token"}`;
+  return `; the number beside each span is its attention from the ${query >= 0 ? "selected token" : answer.length ? "answer" : "last token"}`;
 }
 
 /**

@@ -79,7 +79,7 @@ def rendered_for(
 ) -> Rendered:
     """Messages and documents as a decoder reads them."""
     if scope.tokenizer is None:
-        raise BadInput(f"{scope.name} has no tokenizer; load one with it to read messages.")
+        raise BadInput(f"{scope.name} has no tokenizer; load the model with one to read messages.")
     if scope.encoder_decoder or not scope.causal:
         raise BadInput(
             f"{scope.name} does not continue text, so it cannot answer a question or hold a "

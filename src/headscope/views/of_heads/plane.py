@@ -109,7 +109,9 @@ def points_of(table: Table, on: Mapping[str, str]) -> list[list[float | None]]:
 
 def _known(table: Table, name: str, axis: str) -> str:
     if name not in table.columns:
-        raise BadInput(f"{axis}={name!r} was not measured; there are {', '.join(table.columns)}.")
+        raise BadInput(
+            f"{axis}={name!r} was not measured; choose one of {', '.join(table.columns)}."
+        )
     return name
 
 

@@ -9,7 +9,7 @@ const definition: ViewDefinition = {
   controls: ["layer", "weighting", "filter", "specials", "first", "unit", "minimum", "scale", "orientation", "direction"],
   style,
   chips: "many",
-  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no text that a model read."),
   create: (context) => new HeadView(context),
 };
 export default definition;

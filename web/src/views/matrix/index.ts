@@ -9,7 +9,7 @@ const definition: ViewDefinition = {
   controls: ["layer", "weighting", "reading", "specials", "first", "unit", "scale"],
   style,
   chips: "one",
-  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no text that a model read."),
   create: (context) => new MatrixView(context),
 };
 export default definition;

@@ -10,7 +10,7 @@ const definition: ViewDefinition = {
   overview: true,
   style,
   chips: "none",
-  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no text that a model read."),
   create: (context) => new ModelView(context),
 };
 export default definition;

@@ -18,7 +18,7 @@ const definition: ViewDefinition = {
   alwaysOffered: true,
   style,
   chips: "none",
-  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no text that a model read."),
   create: (context) => new NeuronView(context),
 };
 export default definition;

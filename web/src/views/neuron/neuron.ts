@@ -357,7 +357,7 @@ function ends(row: ScoreRow, pick: (...values: number[]) => number): Scene["limi
 function most({ q, k, dim }: Scene["inputs"], query: number, key: number): string {
   const products = Array.from({ length: dim }, (_, n) => q[query * dim + n] * k[key * dim + n]);
   const n = products.reduce((best, value, at) => (Math.abs(value) > Math.abs(products[best]) ? at : best), 0);
-  return `most of it from neuron ${n}: q×k ${valueText(products[n])}`;
+  return `largest part: neuron ${n}, q×k ${valueText(products[n])}`;
 }
 
 function neuronAt(scene: Scene, x: number): number {

@@ -20,7 +20,7 @@ export const steps: [string, string][] = [
   ["softmax", "turns the scores into weights that sum to 1."],
 ];
 export const valueSteps: [string, string][] = [
-  ["softmax", "says how much the selected token takes from each key."],
+  ["softmax", "says how strongly the selected token attends to each key."],
   ["v", "is what each key has to give."],
   ["α·v", "is the weight times v: what the key adds."],
   ["output", "is their sum over the keys; the output projection writes it into the stream."],

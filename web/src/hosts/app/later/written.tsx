@@ -52,7 +52,7 @@ export function Written({ instrument }: { instrument: Instrument }): JSX.Element
             ))}
           </ul>
           <button class="plain" data-control="why-token" onClick={() => instrument.set({ view: "prediction", ...explaining(first + at) })}>why this token?</button>
-          <p class="quiet">The model chose it at the token before, which is now selected: the picture shows what that token attends to.</p>
+          <p class="quiet">The model predicted this token from the one before it. That one is now selected, and the picture shows what it attends to.</p>
         </>
       ) : (
         <p class="quiet">Step through the new tokens: each with its alternatives, and what the model attended to.</p>
