@@ -260,8 +260,8 @@ def halve(path: Path) -> None:
     """Store the large tensors of a single-precision ONNX file in 16 bits.
 
     In half precision where that loses nothing, as of a model kept in it; else as whole numbers with
-    a scale per row or column, which are four times as exact or more. The page widens them again
-    when it opens the model.
+    a scale per output, which are four times as exact or more. The page widens them again when it
+    opens the model.
     """
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -269,11 +269,13 @@ def halve(path: Path) -> None:
     model: Any = onnx.load(str(path))
     graph = model.graph
     widening: list[Any] = []
+    multiplied = {node.input[1] for node in graph.node if node.op_type == "MatMul"}
     for tensor in list(graph.initializer):
         if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < HALVED:
             continue
         name, values = tensor.name, numpy_helper.to_array(tensor)
-        stored, scale = _in_16_bits(values)
+        # a scale for each output of a layer, and for each word
+        stored, scale = _in_16_bits(values, -2 if name in multiplied and values.ndim > 1 else -1)
         tensor.CopyFrom(numpy_helper.from_array(stored, f"{name}:stored"))
         wide = name if scale is None else f"{name}:wide"
         widening.append(helper.make_node("Cast", [f"{name}:stored"], [wide], to=TensorProto.FLOAT))
@@ -286,19 +288,14 @@ def halve(path: Path) -> None:
     onnx.save(model, str(path))
 
 
-def _in_16_bits(values: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+def _in_16_bits(
+    values: NDArray[np.float32], axis: int
+) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+    """Numbers of 16 bits; where half precision would lose, whole ones and their scale."""
     with np.errstate(over="ignore"):
         half = values.astype(np.float16)
     if np.array_equal(half.astype(np.float32), values):
         return half, None
-    # rows are a layer's outputs in some tensors and its inputs in others: the closer scale is taken
-    axes = (-1, -2) if values.ndim > 1 else (-1,)
-    found = [_whole(values, axis) for axis in axes]
-    return min(found, key=lambda one: float(np.square(one[0] * one[1] - values).sum()))
-
-
-def _whole(values: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-    """Whole numbers, and the scale of those along an axis."""
     largest = np.abs(values).max(axis=axis, keepdims=True)
     scale = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
     return np.rint(values / scale).astype(np.int16), scale
