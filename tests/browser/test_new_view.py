@@ -83,7 +83,7 @@ assert b"throwaway" in data and name.startswith("tiny-throwaway")
 try:
     hs.throwaway_view(reading, mood="angry")
 except hs.BadInput as error:
-    assert "calm, loud" in str(error)
+    assert "'calm' or 'loud'" in str(error)
 sys.argv[1:] = ["view", "--help"]
 main()
 """
