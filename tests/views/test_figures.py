@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import headscope as hs
 from headscope.figures import fonts, layer_head_map, layer_head_maps, save, scatter_by_layer
@@ -198,3 +199,14 @@ def test_a_fallback_font_that_has_no_bold_costs_no_line(caplog: pytest.LogCaptur
     assert caplog.messages == []
     logger.warning(sentence, "bold", "Own", 400)
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("view", ["head_view", "matrix_view"])
+def test_a_long_title_is_broken_so_that_the_figure_fits_a_column(view, tmp_path):
+    reading = hs.load().read("The old dog chased the cat, but it was too slow.")
+    figure = getattr(hs, view)(reading, layer=2, heads=[6]).figure()
+    assert "13 of 13 queries" in figure.texts[0].get_text()
+    figure.savefig(tmp_path / "column.png", width=3.3, dpi=100)
+    with Image.open(tmp_path / "column.png") as picture:
+        assert abs(picture.width - 330) <= 3
+    assert "\n" in figure.texts[0].get_text()

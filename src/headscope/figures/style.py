@@ -11,6 +11,7 @@ import contextlib
 import html
 import io
 import json
+import textwrap
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from headscope.errors import BadInput
 from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
@@ -180,6 +182,9 @@ class ShownFigure(Figure):
             super().savefig(fname, **options)
 
     def _fit(self, width: float, pad: float) -> None:
+        right = self.get_tightbbox().x0 + width - 2 * pad  # names may stand left of the figure
+        for text in self.texts:
+            self._wrap(text, right)
         before = tuple(self.get_size_inches())
         for _ in range(_TRIES):
             drawn = self.get_tightbbox().width + 2 * pad
@@ -195,6 +200,19 @@ class ShownFigure(Figure):
             f"This figure cannot be {width:g} inches wide: its width follows from its content. "
             "Save it without width=, and scale it in the paper."
         )
+
+    def _wrap(self, text: Text, right: float) -> None:
+        """Break a title or caption that ends beyond; a title grows upward, a caption downward."""
+        extent = text.get_window_extent()
+        ratio = (right * self.dpi - extent.x0) / max(extent.width, 1)
+        if ratio >= 1:
+            return
+        is_title = extent.y0 + extent.y1 > self.bbox.height
+        edge = (extent.x0, extent.y0 if is_title else extent.y1)
+        _, y = text.get_transform().inverted().transform(edge)
+        text.set_y(y)
+        text.set_verticalalignment("bottom" if is_title else "top")
+        text.set_text(textwrap.fill(text.get_text(), int(len(text.get_text()) * ratio * 0.92)))
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
         written = io.BytesIO()

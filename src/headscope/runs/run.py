@@ -70,13 +70,14 @@ def _bar() -> Generator[ProgressCallback]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("so far,"),
         TimeRemainingColumn(),
+        TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
     )
     with bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("Preparing", total=None)
         last = ""
 
         def show(progress: Progress) -> None:
